@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from mlirad.dialect.effects import print_op  # noqa: F401  (as the families below)
-from mlirad.dialect.functions import (  # noqa: F401  (as the families below)
+from mlirad.dialect.arrays import (  # noqa: F401  (a family's ops are defined by importing it)
+    checked_indices,
+    elements,
+    gather,
+    places,
+    product,
+    slices,
+    sort,
+)
+from mlirad.dialect.effects import print_op  # noqa: F401  (as the families above)
+from mlirad.dialect.functions import (  # noqa: F401  (as the families above)
     bessel,
     error_functions,
     exponentials,
@@ -15,9 +24,9 @@ from mlirad.dialect.functions import (  # noqa: F401  (as the families below)
     rounding,
     trigonometry,
 )
-from mlirad.dialect.layers import windows  # noqa: F401  (as the families below)
+from mlirad.dialect.layers import windows  # noqa: F401  (as the families above)
 from mlirad.dialect.op import op_classes
-from mlirad.dialect.ops import (  # noqa: F401  (a family's ops are defined by importing it)
+from mlirad.dialect.ops import (  # noqa: F401  (as the families above)
     bits,
     check,
     choice,
@@ -26,14 +35,9 @@ from mlirad.dialect.ops import (  # noqa: F401  (a family's ops are defined by i
     contraction,
     division,
     elementwise,
-    gather,
-    indexing,
     movement,
     overflow,
-    places,
-    product,
     reduction,
-    sort,
 )
 
 Nd = Dialect("nd", [op_class for op_class in op_classes() if op_class.name.startswith("nd.")])

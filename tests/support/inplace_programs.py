@@ -17,10 +17,11 @@ import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirad.dialect.arrays.elements import AddAtOp
+from mlirad.dialect.arrays.gather import GatherOp, ScatterAddOp, ScatterOp
+from mlirad.dialect.arrays.slices import ExtractSliceOp, InsertSliceOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit, sum_of
-from mlirad.dialect.ops.gather import GatherOp, ScatterAddOp, ScatterOp
-from mlirad.dialect.ops.indexing import AddAtOp, ExtractSliceOp, InsertSliceOp
 from mlirad.testing.expr_functions import branch, for_loop, function, get, put, while_loop
 
 SIZE, WIDTH = 8, 3

@@ -18,7 +18,7 @@ from mlirad.dialect.ops.choice import MaximumOp, MinimumOp, SelectOp
 from mlirad.dialect.ops.compare import CastOp, LessOp
 from mlirad.dialect.ops.division import FloorDivOp, ModOp
 from mlirad.dialect.ops.elementwise import AddOp, MulOp, NegOp, SubOp
-from mlirad.dialect.ops.indexing import WrapIndexOp
+from mlirad.dialect.ops.wrapped_index import WrapIndexOp
 
 NEAR = [LOWEST, LOWEST + 1, -(2**32), -9, -3, -1, 0, 1, 2, 3, 10, 2**31, 2**62, HIGHEST - 1, HIGHEST]
 TWO = (AddOp, SubOp, MulOp, MinimumOp, MaximumOp, FloorDivOp, ModOp, WrapIndexOp)

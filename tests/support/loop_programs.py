@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirad.dialect.arrays.slices import ExtractSliceOp, InsertSliceOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit, full, sum_of, where
 from mlirad.dialect.ops.contraction import ContractOp
-from mlirad.dialect.ops.indexing import ExtractSliceOp, InsertSliceOp
 from mlirad.dialect.ops.movement import reshape
 from mlirad.testing.expr_functions import branch, for_loop, function, get, put, while_loop
 

@@ -17,12 +17,13 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Attribute, Block, Region
 
 from mlirad.dialect import nd  # noqa: F401  (so that every family is defined)
+from mlirad.dialect.arrays.elements import AddAtOp, ExtractOp, InsertOp
+from mlirad.dialect.arrays.slices import AddSliceOp, ExtractSliceOp, InsertSliceOp
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, apply, building, constant, full, insert, located, sum_of, where
+from mlirad.dialect.core.expr import Expr, apply, building, constant, emit, full, insert, located, sum_of, where
 from mlirad.dialect.ops.check import CheckFailed, check, check_index
 from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.contraction import contract
-from mlirad.dialect.ops.indexing import AddAtOp, AddSliceOp, ExtractOp, ExtractSliceOp, InsertOp, InsertSliceOp, emit
 from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
 from mlirad.dialect.ops.reduction import MaxOp
 from mlirad.location import SourceLocation

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from loop_programs import Program
 
+from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, broadcast_scalar, constant, full, sum_of, where
 from mlirad.dialect.ops.contraction import contract
-from mlirad.dialect.ops.indexing import add_slice, extract_slice, insert_slice
 from mlirad.dialect.ops.movement import reshape
 from mlirad.testing.expr_functions import branch, for_loop, get, put, while_loop
 

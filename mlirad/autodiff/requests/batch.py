@@ -23,12 +23,12 @@ from mlirad.analysis.call_graph import has_ordered_effect
 from mlirad.analysis.loops import is_structured, terminator, yields
 from mlirad.analysis.varying import varying
 from mlirad.autodiff.private_functions import add_function
+from mlirad.dialect.arrays.stacked import number_of_lanes
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, emit, emit_all, insert, located, where
 from mlirad.dialect.core.op import Generic, NdOp, read_subset, written_subset
 from mlirad.dialect.ops.movement import of_lanes, repeated
 from mlirad.dialect.ops.reduction import MaxOp
-from mlirad.dialect.ops.stacked import number_of_lanes
 from mlirad.errors import CompileError
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import ops_inside, ops_of

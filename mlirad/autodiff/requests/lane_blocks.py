@@ -16,12 +16,12 @@ from xdsl.ir import Attribute, Block
 
 from mlirad.autodiff.private_functions import add_function
 from mlirad.autodiff.requests.batch import all_at_once
+from mlirad.dialect.arrays.slices import extract_slice, insert_slice
+from mlirad.dialect.arrays.stacked import lane_of, with_lane, zeros_of_lanes
 from mlirad.dialect.core import types
 from mlirad.dialect.core.control import for_loop
 from mlirad.dialect.core.expr import Expr, building, insert, integers, located
-from mlirad.dialect.ops.indexing import extract_slice, insert_slice
 from mlirad.dialect.ops.movement import of_lanes
-from mlirad.dialect.ops.stacked import lane_of, with_lane, zeros_of_lanes
 
 BLOCK = 32
 

@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block
 
 from mlirad.autodiff.private_functions import add_function
+from mlirad.dialect.arrays.stacked import lane_of, number_of_lanes, with_lane, zeros_of_lanes
 from mlirad.dialect.core.control import for_loop
 from mlirad.dialect.core.expr import Expr, building, insert, located
-from mlirad.dialect.ops.stacked import lane_of, number_of_lanes, with_lane, zeros_of_lanes
 
 
 def lane_by_lane(module: ModuleOp, callee: func.FuncOp, inputs: Sequence[Attribute], wrt: Sequence[int]) -> func.FuncOp:

@@ -25,7 +25,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import building, insert
+from mlirad.dialect.core.expr import building, insert, insertion_point
 from mlirad.dialect.core.op import Dims
 
 
@@ -306,3 +306,19 @@ def _nest(
     with building(block):
         insert(scf.YieldOp(*_nest(sizes, [*counters, counter], list(inside), body)))
     return list(insert(scf.ForOp(zero, sizes[len(counters)], one, carried, Region(block))).results)
+
+
+def as_indices(values: Sequence[SSAValue]) -> list[SSAValue]:
+    """i64 values as upstream `index` values."""
+    return [as_index(value) for value in values]
+
+
+def as_index(value: SSAValue) -> SSAValue:
+    """An i64 as an upstream `index`: what it was made of, or what was last made of it in this block, if it was."""
+    owner, use = value.owner, value.first_use
+    if isinstance(owner, arith.IndexCastOp):
+        return owner.operands[0]
+    if use is not None and isinstance(use.operation, arith.IndexCastOp):
+        if use.operation.parent is insertion_point().block and insertion_point().insert_before is None:
+            return use.operation.results[0]
+    return insert(arith.IndexCastOp(value, IndexType())).result

@@ -23,7 +23,7 @@ from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, denie
 from mlirad.dialect.core.op import Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import compare, number
-from mlirad.dialect.ops.indexing import WrapIndexOp, is_in_range, wrap_index, wrapped_text
+from mlirad.dialect.ops.wrapped_index import WrapIndexOp, is_in_range, wrap_index, wrapped_text
 from mlirad.errors import DTypeError, format_located
 from mlirad.location import SourceLocation
 from mlirad.raised_exceptions import exception_class, message_as_source, message_of

@@ -17,11 +17,12 @@ import numpy as np
 from xdsl.dialects.scf import IfOp, YieldOp
 from xdsl.ir import Block
 
+from mlirad.dialect.arrays.elements import ExtractOp, InsertOp
+from mlirad.dialect.arrays.slices import extract_slice, insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit, insert, where
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast
-from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.ops.movement import broadcast, reshape
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.list_elements import (

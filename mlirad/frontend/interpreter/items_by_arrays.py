@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.dialect.arrays.gather import GatherOp, ScatterOp
 from mlirad.dialect.core.expr import Expr, emit
-from mlirad.dialect.ops.gather import GatherOp, ScatterOp
 from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import indices, storage

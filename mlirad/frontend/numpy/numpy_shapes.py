@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.dialect.arrays import sort as sort_ops
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit
-from mlirad.dialect.ops import sort as sort_ops
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.movement import TransposeOp, reshape
 from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError

@@ -16,7 +16,7 @@ from mlirad.dialect.core.expr import Expr, apply, constant, emit
 from mlirad.dialect.core.intervals import HIGHEST
 from mlirad.dialect.ops.check import check, check_index
 from mlirad.dialect.ops.compare import cast as cast_expr
-from mlirad.dialect.ops.indexing import WrapIndexOp
+from mlirad.dialect.ops.wrapped_index import WrapIndexOp
 from mlirad.errors import DTypeError, StaticIndexError, StaticOverflowError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.values import affine
 from mlirad.frontend.values.affine import Int

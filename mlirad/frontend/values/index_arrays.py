@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.dialect.arrays.checked_indices import CheckIndicesOp, wrapped_indices
+from mlirad.dialect.arrays.indexed_op import constant_indices
+from mlirad.dialect.arrays.places import mask_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast as cast_expr
-from mlirad.dialect.ops.gather import CheckIndicesOp, constant_indices, wrapped_indices
 from mlirad.dialect.ops.movement import reshape
-from mlirad.dialect.ops.places import mask_of
 from mlirad.errors import ShapeError, StaticIndexError, UnsupportedSyntaxError
 from mlirad.frontend.values import masks, sizes
 from mlirad.frontend.values.numpys_errors import numpys_refusal

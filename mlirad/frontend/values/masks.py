@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from mlirad.dialect.arrays.places import count_of, places_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, where
 from mlirad.dialect.ops.movement import broadcast, reshape
-from mlirad.dialect.ops.places import count_of, places_of
 from mlirad.frontend.values import affine, sizes
 from mlirad.frontend.values.known_facts import recall, remember
 from mlirad.frontend.values.traced import DATA, Traced

@@ -13,12 +13,12 @@ from typing import Any, NoReturn, TypeGuard
 
 from xdsl.ir import Attribute, SSAValue
 
+from mlirad.dialect.arrays.slices import extract_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.core.expr import full as full_of
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast
-from mlirad.dialect.ops.indexing import extract_slice
 from mlirad.dialect.ops.movement import DimOp, broadcast, reshape, size_of
 from mlirad.errors import ShapeError
 from mlirad.frontend.values import affine

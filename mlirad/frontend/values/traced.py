@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from mlirad.dialect.arrays.elements import ExtractOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast as cast_expr
-from mlirad.dialect.ops.indexing import ExtractOp
 from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend.values import nep50, sizes

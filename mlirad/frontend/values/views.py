@@ -17,10 +17,11 @@ from math import prod
 
 import numpy as np
 
+from mlirad.dialect.arrays.elements import ExtractOp, InsertOp
+from mlirad.dialect.arrays.slices import extract_slice, insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, emit
 from mlirad.dialect.layers.windows import WindowsOp
-from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
 from mlirad.errors import StaticValueError
 from mlirad.frontend.values import affine, sizes

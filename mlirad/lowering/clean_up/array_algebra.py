@@ -16,22 +16,14 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from mlirad.analysis.constants import is_number, known_number, never_negative_zero
+from mlirad.dialect.arrays.elements import AddAtOp, ExtractOp, InsertOp
+from mlirad.dialect.arrays.slices import AddSliceOp, ExtractSliceOp, InsertSliceOp, SliceUpdateOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, constant, emit, full, zeros_like
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.constant import ConstantOp, FullOp
 from mlirad.dialect.ops.contraction import ContractOp, contract
-from mlirad.dialect.ops.indexing import (
-    AddAtOp,
-    AddSliceOp,
-    ExtractOp,
-    ExtractSliceOp,
-    InsertOp,
-    InsertSliceOp,
-    SliceUpdateOp,
-    WrapIndexOp,
-)
 from mlirad.dialect.ops.movement import (
     BroadcastOp,
     DimOp,
@@ -43,6 +35,7 @@ from mlirad.dialect.ops.movement import (
     size_of,
 )
 from mlirad.dialect.ops.reduction import MaxOp, MinOp, SumOp
+from mlirad.dialect.ops.wrapped_index import WrapIndexOp
 from mlirad.lowering.clean_up.algebra import Result, Rules, defined_by, rules_into
 
 RULES: Rules = {}

@@ -28,9 +28,8 @@ from mlirad.analysis.memory import GIL, NATIVE, TIES
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import insert
 from mlirad.dialect.core.native import ElementAt, Length, NativeCalls, NativeFunction, PartAddress
-from mlirad.dialect.core.upstream import counted, size_of_axis
+from mlirad.dialect.core.upstream import as_indices, counted, size_of_axis
 from mlirad.dialect.ops.elementwise import number
-from mlirad.dialect.ops.indexing import as_indices
 
 
 def native_calls(answer: NativeCalls, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:

@@ -14,7 +14,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, constant, emit, full
 from mlirad.dialect.ops.choice import SelectOp
 from mlirad.dialect.ops.compare import LessOp
-from mlirad.dialect.ops.indexing import WrapIndexOp
+from mlirad.dialect.ops.wrapped_index import WrapIndexOp
 from mlirad.testing.expr_functions import function
 from mlirad.testing.interpreter import run
 

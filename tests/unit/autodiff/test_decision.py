@@ -24,9 +24,9 @@ from mlirad.autodiff.tape.decision import forward_values, plans
 from mlirad.autodiff.tape.decision.decide import decide
 from mlirad.autodiff.tape.decision.plans import Decision
 from mlirad.autodiff.tape.tape import find_markers, has_markers
+from mlirad.dialect.arrays.slices import extract_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, constant, dim, sum_of
-from mlirad.dialect.ops.indexing import extract_slice
 from mlirad.lowering.clean_up.dce import Dce
 from mlirad.testing.derivatives import check_vjp
 from mlirad.testing.expr_functions import ask_vjp, for_loop, function, get, put, while_loop

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirad.autodiff.final import FinalArrays
+from mlirad.dialect.arrays.elements import ExtractOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant
 from mlirad.dialect.ops.check import check_index
-from mlirad.dialect.ops.indexing import ExtractOp
 from mlirad.testing.derivatives import check_vjp
 from mlirad.testing.expr_functions import ask_vjp, branch, for_loop, function, get, put, while_loop
 

@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 import mlirad
 from mlirad import pipeline
 from mlirad.analysis.bounds import size_bounds
+from mlirad.dialect.arrays.slices import extract_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, constant, dim, full
-from mlirad.dialect.ops.indexing import extract_slice
 from mlirad.dialect.ops.tape import TapeOp
 from mlirad.targets.finding import find_target
 from mlirad.testing.derivatives import check_jvp, check_transpose, check_vjp

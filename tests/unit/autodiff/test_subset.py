@@ -19,6 +19,10 @@ from xdsl.dialects.tensor import InsertOp as UpstreamInsertOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def
 
+from mlirad.dialect.arrays.elements import AddAtOp, ElementUpdateOp, ExtractOp, InsertOp
+from mlirad.dialect.arrays.gather import GatherOp, ScatterAddOp, ScatterOp
+from mlirad.dialect.arrays.indexed_op import constant_indices
+from mlirad.dialect.arrays.slices import AddSliceOp, ExtractSliceOp, InsertSliceOp
 from mlirad.dialect.core import op as ops
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import TwoOperandsOp, only
@@ -26,17 +30,7 @@ from mlirad.dialect.core.expr import Expr, constant, emit, insert, sum_of, zeros
 from mlirad.dialect.core.op import Composed, Cotangent, Given, NdOp, PureOp, op_classes, read_subset, written_subset
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.subset import Change, Range, Subset
-from mlirad.dialect.ops.gather import GatherOp, ScatterAddOp, ScatterOp, constant_indices
-from mlirad.dialect.ops.indexing import (
-    AddAtOp,
-    AddSliceOp,
-    ElementUpdateOp,
-    ExtractOp,
-    ExtractSliceOp,
-    InsertOp,
-    InsertSliceOp,
-    as_indices,
-)
+from mlirad.dialect.core.upstream import as_indices
 from mlirad.dialect.ops.movement import reshape
 from mlirad.dialect.ops.tape import TapeOp
 from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg

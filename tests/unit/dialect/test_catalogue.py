@@ -23,6 +23,14 @@ from xdsl.parser import Parser
 import mlirad
 from mlirad.autodiff.requests.batch import all_at_once
 from mlirad.dialect import nd
+from mlirad.dialect.arrays import checked_indices as CI
+from mlirad.dialect.arrays import elements as EL
+from mlirad.dialect.arrays import gather as G
+from mlirad.dialect.arrays import last_values as LV
+from mlirad.dialect.arrays import places as P
+from mlirad.dialect.arrays import slices as SL
+from mlirad.dialect.arrays import sort as S
+from mlirad.dialect.arrays.product import ProdOp
 from mlirad.dialect.core import attributes, types
 from mlirad.dialect.core.expr import building, emit_all, insert
 from mlirad.dialect.core.op import NdOp, op_classes
@@ -47,15 +55,11 @@ from mlirad.dialect.ops import (
     contraction,
     division,
     elementwise,
-    gather,
-    indexing,
     movement,
     overflow,
     reduction,
 )
-from mlirad.dialect.ops import places as P
-from mlirad.dialect.ops import sort as S
-from mlirad.dialect.ops.product import ProdOp
+from mlirad.dialect.ops import wrapped_index as WI
 from mlirad.dialect.ops.request import Ad, JetOp, JvpOp, PathsOp, PushedOp, VjpOp
 from mlirad.errors import CompileError
 from mlirad.pipeline import differentiate
@@ -140,7 +144,7 @@ def binary(op: type[NdOp], x: np.ndarray, y: np.ndarray, dtypes: Sequence[type],
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 5e-324])
 ROUNDINGS = (rounding.FloorOp, rounding.CeilOp, rounding.TruncOp, rounding.RintOp)
 HALVES = np.concatenate([SPECIAL, np.arange(-4.5, 5), [0.49999999999999994, -0.2, 2.0**52 + 1, -1e300]])
-E, D, H, C, M, R, I = elementwise, division, choice, compare, movement, reduction, indexing
+E, D, H, C, M, R = elementwise, division, choice, compare, movement, reduction
 A, B = _x(6), _x(6)[::-1].copy()
 X, N, FP, EF, GF, NE = exponentials, trigonometry, float_parts, error_functions, gammas, native_elements
 SMALL = A / 8  # in (-1, 1)
@@ -154,7 +158,6 @@ OF_FLOATS = (*OF_ALL, *OF_POSITIVE, *OF_UNIT, N.ArccoshOp)
 PAIRS = np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)
 i0, i1, i2 = np.int64(0), np.int64(1), np.int64(2)
 T, U = _x(3, 4), _positive(2, 2)
-G = gather
 AGAIN = np.array([2, 0, 2, 1, 2])  # an index array in which a place stands more than once
 GATHERED = (  # an array, what stands at the places of it, the index arrays, and which axes these are for
     (_x(5), _positive(4), (np.array([4, 1, 1, 0]),), {"axes": (0,), "at": 0}),
@@ -227,11 +230,11 @@ UNKNOWN_SIZES = [
             ("i,i->", (0,), (0,)),
         )
     ),
-    Sample(I.ExtractOp, (T, i1, i2), (*ARITHMETIC, BOOL), exact=(1, 2), unknown=(0,)),
-    Sample(I.InsertOp, (1.5, T, i1, i2), (*ARITHMETIC, BOOL), exact=(2, 3), unknown=(1,)),
-    Sample(I.AddAtOp, (1.5, T, i1, i2), ARITHMETIC, exact=(2, 3), unknown=(1,)),
+    Sample(EL.ExtractOp, (T, i1, i2), (*ARITHMETIC, BOOL), exact=(1, 2), unknown=(0,)),
+    Sample(EL.InsertOp, (1.5, T, i1, i2), (*ARITHMETIC, BOOL), exact=(2, 3), unknown=(1,)),
+    Sample(EL.AddAtOp, (1.5, T, i1, i2), ARITHMETIC, exact=(2, 3), unknown=(1,)),
     *(
-        Sample(I.ExtractSliceOp, (T, *places), dtypes, exact=(1, 2, 3, 4), attributes=attributes, unknown=unknown)
+        Sample(SL.ExtractSliceOp, (T, *places), dtypes, exact=(1, 2, 3, 4), attributes=attributes, unknown=unknown)
         for dtypes, places, attributes, unknown in (
             ((*ARITHMETIC, BOOL), (i1, i2, i2), {"sizes": (2, -1), "strides": (1, -2)}, ()),
             ((F64,), (i1, i2, i2, i1), {"sizes": (-1, -1), "strides": (1, -2)}, (0,)),
@@ -242,7 +245,7 @@ UNKNOWN_SIZES = [
     ),
     *(
         Sample(op, (value, T, i1, i2), exact=(2, 3), attributes=attributes, unknown=unknown)
-        for op in (I.InsertSliceOp, I.AddSliceOp)
+        for op in (SL.InsertSliceOp, SL.AddSliceOp)
         for value, attributes, unknown in (
             (U, {"sizes": (-1, -1), "strides": (1, -2)}, (0,)),
             (U, {"sizes": (-1, -1), "strides": (1, -2)}, (0, 1)),
@@ -431,12 +434,12 @@ SAMPLES: list[Sample] = [
             ("ij,jk->ik", (17, 19), (19, 23)),
         )
     ),
-    Sample(I.ExtractOp, (T, i1, i2), (*ARITHMETIC, BOOL), exact=(1, 2)),
-    Sample(I.InsertOp, (1.5, T, i1, i2), (*ARITHMETIC, BOOL), exact=(2, 3)),
-    Sample(I.AddAtOp, (1.5, T, i1, i2), ARITHMETIC, exact=(2, 3)),
-    Sample(I.ExtractSliceOp, (T, i1, i2), (*ARITHMETIC, BOOL), exact=(1, 2), attributes=SLICE),
-    Sample(I.InsertSliceOp, (U, T, i1, i2), (*ARITHMETIC, BOOL), exact=(2, 3), attributes=SLICE),
-    Sample(I.AddSliceOp, (U, T, i1, i2), ARITHMETIC, exact=(2, 3), attributes=SLICE),
+    Sample(EL.ExtractOp, (T, i1, i2), (*ARITHMETIC, BOOL), exact=(1, 2)),
+    Sample(EL.InsertOp, (1.5, T, i1, i2), (*ARITHMETIC, BOOL), exact=(2, 3)),
+    Sample(EL.AddAtOp, (1.5, T, i1, i2), ARITHMETIC, exact=(2, 3)),
+    Sample(SL.ExtractSliceOp, (T, i1, i2), (*ARITHMETIC, BOOL), exact=(1, 2), attributes=SLICE),
+    Sample(SL.InsertSliceOp, (U, T, i1, i2), (*ARITHMETIC, BOOL), exact=(2, 3), attributes=SLICE),
+    Sample(SL.AddSliceOp, (U, T, i1, i2), ARITHMETIC, exact=(2, 3), attributes=SLICE),
     *UNKNOWN_SIZES,
     *(
         Sample(G.GatherOp, (t, *indices), (*ARITHMETIC, BOOL), exact=(1, 2), attributes=attributes)
@@ -447,7 +450,7 @@ SAMPLES: list[Sample] = [
         for op, dtypes in (
             (G.ScatterOp, (*ARITHMETIC, BOOL)),
             (G.ScatterAddOp, ARITHMETIC),
-            (G.KeepLastOp, ARITHMETIC),
+            (LV.KeepLastOp, ARITHMETIC),
         )
         for t, values, indices, attributes in GATHERED
     ),
@@ -474,10 +477,10 @@ SAMPLES: list[Sample] = [
         for unknown in ((), (0,))
     ),
     *(
-        Sample(G.CheckIndicesOp, (indices, np.int64(5)), (I64,), attributes={"axis": 0}, smooth=False)
+        Sample(CI.CheckIndicesOp, (indices, np.int64(5)), (I64,), attributes={"axis": 0}, smooth=False)
         for indices in (np.array([0, -5, 4]), np.array([[1, -1]]), np.array([], np.int64))
     ),
-    *(Sample(I.WrapIndexOp, (np.int64(i), np.int64(5)), (I64,), smooth=False) for i in (-5, -1, 0, 4)),
+    *(Sample(WI.WrapIndexOp, (np.int64(i), np.int64(5)), (I64,), smooth=False) for i in (-5, -1, 0, 4)),
     *(
         Sample(check.CheckIndexOp, (np.int64(i), np.int64(5)), (I64,), attributes={"axis": 0}, smooth=False)
         for i in (-5, 4)
@@ -937,26 +940,26 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
         )
         for spec in ("ij,jk->ik", "ij,ik->j", "ij,ij->k", "i,ij->j", "ii,ij->j")
     ),
-    (I.ExtractOp, [types.tensor((2,), types.F64)], {}, None),
-    (I.InsertOp, [types.F32, types.tensor((2,), types.F64), types.I64], {}, None),
-    (I.AddAtOp, [types.F64, types.tensor((2, 2), types.F64), types.I64], {}, None),
-    (I.ExtractSliceOp, [types.tensor((3,), types.F64), types.I64], {"sizes": (4,), "strides": (1,)}, None),
-    (I.ExtractSliceOp, [types.tensor((3,), types.F64), types.I64], {"sizes": (-1,), "strides": (1,)}, None),
-    (I.ExtractSliceOp, [types.tensor((3,), types.F64), types.I64, types.I64], {"sizes": (3,), "strides": (1,)}, None),
+    (EL.ExtractOp, [types.tensor((2,), types.F64)], {}, None),
+    (EL.InsertOp, [types.F32, types.tensor((2,), types.F64), types.I64], {}, None),
+    (EL.AddAtOp, [types.F64, types.tensor((2, 2), types.F64), types.I64], {}, None),
+    (SL.ExtractSliceOp, [types.tensor((3,), types.F64), types.I64], {"sizes": (4,), "strides": (1,)}, None),
+    (SL.ExtractSliceOp, [types.tensor((3,), types.F64), types.I64], {"sizes": (-1,), "strides": (1,)}, None),
+    (SL.ExtractSliceOp, [types.tensor((3,), types.F64), types.I64, types.I64], {"sizes": (3,), "strides": (1,)}, None),
     (
-        I.InsertSliceOp,
+        SL.InsertSliceOp,
         [types.tensor((3,), types.F64), types.tensor((3,), types.F64), types.I64],
         {"sizes": (-1,), "strides": (1,)},
         None,
     ),
     (
-        I.InsertSliceOp,
+        SL.InsertSliceOp,
         [types.tensor((3,), types.F64), types.tensor((3,), types.F64), types.I64],
         {"sizes": (2,), "strides": (1,)},
         None,
     ),
     (
-        I.AddSliceOp,
+        SL.AddSliceOp,
         [types.tensor((2,), types.F64), types.tensor((3,), types.F64), types.I64],
         {"sizes": (2,), "strides": (0,)},
         None,
@@ -971,9 +974,9 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
             {"axes": (0,), "at": 0},
             None,
         )
-        for op in (G.ScatterOp, G.ScatterAddOp, G.KeepLastOp)
+        for op in (G.ScatterOp, G.ScatterAddOp, LV.KeepLastOp)
     ),
-    (G.CheckIndicesOp, [types.tensor((2,), types.F64), types.I64], {"axis": 0}, None),
+    (CI.CheckIndicesOp, [types.tensor((2,), types.F64), types.I64], {"axis": 0}, None),
     (P.FlatNonzeroOp, [types.tensor((2,), types.I64), types.I64], {}, None),
     (P.FlatNonzeroOp, [types.I1, types.I64], {}, None),
     (Bits.FloatBitsOp, [types.I64], {}, None),
@@ -984,7 +987,7 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     (NE.NativeElementsOp, [], LDEXP, types.F64),
     (check.CheckOp, [types.I1, types.I64, types.I64, types.I64], {"error": "E", "message": ""}, None),
 ]
-TYPED_BY_XDSL = (I.WrapIndexOp, check.CheckIndexOp)  # their operands are i64 by declaration; see below
+TYPED_BY_XDSL = (WI.WrapIndexOp, check.CheckIndexOp)  # their operands are i64 by declaration; see below
 
 
 @pytest.mark.parametrize(

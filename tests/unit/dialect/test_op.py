@@ -8,11 +8,11 @@ import pytest
 from xdsl.ir import Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from mlirad.dialect.arrays.elements import ElementUpdateOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.core.op import PureOp, op, op_classes
 from mlirad.dialect.ops.elementwise import SinOp, UnaryOp
-from mlirad.dialect.ops.indexing import ElementUpdateOp
 
 
 class Silent(PureOp):

@@ -16,13 +16,14 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, UnknownLoc
 from xdsl.ir import Attribute, Block, Region
 from xdsl.passes import ModulePass
 
+from mlirad.dialect.arrays.elements import AddAtOp, ExtractOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit, full, insert, sum_of, where
 from mlirad.dialect.ops.check import CheckIndexOp, CheckOp, check, check_index
 from mlirad.dialect.ops.choice import annihilated
 from mlirad.dialect.ops.compare import cast
-from mlirad.dialect.ops.indexing import AddAtOp, ExtractOp, WrapIndexOp
 from mlirad.dialect.ops.movement import DimOp
+from mlirad.dialect.ops.wrapped_index import WrapIndexOp
 from mlirad.lowering.clean_up.canonicalize import Canonicalize
 from mlirad.lowering.clean_up.check_elimination import EliminateChecks
 from mlirad.lowering.clean_up.cse import Cse

@@ -16,6 +16,8 @@ from xdsl.ir import Attribute, Block, Region
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
+from mlirad.dialect.arrays.slices import AddSliceOp, ExtractSliceOp
+from mlirad.dialect.arrays.sort import ArgsortOp, SortOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit, insert, sum_of, zeros_like
 from mlirad.dialect.op import op_classes
@@ -24,10 +26,8 @@ from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.constant import ConstantOp
 from mlirad.dialect.ops.contraction import contract
 from mlirad.dialect.ops.elementwise import ElementwiseOp
-from mlirad.dialect.ops.indexing import AddSliceOp, ExtractSliceOp
 from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
 from mlirad.dialect.ops.reduction import MaxOp, MinOp
-from mlirad.dialect.ops.sort import ArgsortOp, SortOp
 from mlirad.dialect.ops.tape import GrowOp
 from mlirad.errors import CompileError
 from mlirad.lowering.clean_up.canonicalize import Canonicalize

@@ -14,11 +14,11 @@ import numpy as np
 from xdsl.dialects.scf import ForOp, YieldOp
 from xdsl.ir import Block, Region
 
+from mlirad.dialect.arrays.elements import ExtractOp, InsertOp
+from mlirad.dialect.arrays.gather import ScatterAddOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit, insert
 from mlirad.dialect.ops.constant import counted
-from mlirad.dialect.ops.gather import ScatterAddOp
-from mlirad.dialect.ops.indexing import ExtractOp, InsertOp
 from mlirad.dialect.ops.movement import broadcast, reshape
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import indices, items_by_arrays, storage

@@ -15,11 +15,11 @@ import numpy as np
 from xdsl.dialects import func
 from xdsl.ir import Attribute, Block, SSAValue
 
+from mlirad.dialect.arrays.elements import InsertOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit, insert
 from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.constant import counted
-from mlirad.dialect.ops.indexing import InsertOp
 from mlirad.dialect.ops.movement import TransposeOp, reshape
 from mlirad.dialect.ops.request import ForwardOp, JvpOp, PullbackOp, VmapOp
 from mlirad.errors import DifferentiationError

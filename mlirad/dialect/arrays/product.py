@@ -8,13 +8,14 @@ import numpy as np
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
+from mlirad.dialect.arrays.elements import ExtractOp, InsertOp
+from mlirad.dialect.arrays.slices import extract_slice, insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.control import for_loop
 from mlirad.dialect.core.expr import Expr, broadcast_scalar, constant, dim, emit, full, sum_of
 from mlirad.dialect.core.op import op
 from mlirad.dialect.ops.choice import annihilated
-from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.ops.movement import broadcast_like
 from mlirad.dialect.ops.reduction import ReductionOp
 

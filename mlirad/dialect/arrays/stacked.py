@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute
 
+from mlirad.dialect.arrays.elements import ExtractOp, InsertOp
+from mlirad.dialect.arrays.slices import extract_slice, insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, dim, emit, full, integers
-from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.ops.movement import of_lanes, reshape
 
 

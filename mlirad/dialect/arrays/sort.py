@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.irdl import AnyAttr, Operand, VarConstraint, operand_def, prop_def, result_def
 
 from mlirad.contract.native_functions import sorting
+from mlirad.dialect.arrays.gather import GatherOp, ScatterAddOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import InertOp, OneOperandOp
 from mlirad.dialect.core.expr import Expr, building, emit, insert, sum_of
@@ -23,7 +24,6 @@ from mlirad.dialect.core.op import At, Given, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import empty, generic, unknown_sizes
 from mlirad.dialect.ops.constant import counted
-from mlirad.dialect.ops.gather import GatherOp, ScatterAddOp
 from mlirad.dialect.ops.movement import broadcast_like, size_along
 from mlirad.errors import DTypeError, ShapeError
 

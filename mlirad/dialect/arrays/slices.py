@@ -1,18 +1,15 @@
-"""Reading and updating elements and slices. Indices and starts are i64, checked already and not negative.
+"""Reading and updating slices. Starts are i64, checked already and not negative.
 
 The tensors are values: an update gives a new one. Bufferization makes it a write in place.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, TensorType, i64
+from xdsl.dialects.builtin import DenseArrayBase, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import AnyAttr, IRDLOperation, VarConstraint, operand_def, prop_def, result_def, var_operand_def
 from xdsl.irdl.declarative_assembly_format import (
@@ -25,50 +22,22 @@ from xdsl.irdl.declarative_assembly_format import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from mlirad.dialect.core import intervals, types, upstream
+from mlirad.dialect.arrays.update_op import UpdateOp, require_array
+from mlirad.dialect.core import types, upstream
 from mlirad.dialect.core.attributes import ints
-from mlirad.dialect.core.derivative import InertOp, LinearOp, only
-from mlirad.dialect.core.expr import Expr, constant, dim, emit, insert, insertion_point, where, zeros_like
-from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
+from mlirad.dialect.core.derivative import LinearOp
+from mlirad.dialect.core.expr import Expr, constant, dim, emit, insert
 from mlirad.dialect.core.numpy_slices import slice_text
-from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, assigned, choice, infix, subscript, text
-from mlirad.dialect.core.op import At, Composed, Cotangent, Given, PureOp, Series, Upstream, at_order, op
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, subscript, text
+from mlirad.dialect.core.op import At, Composed, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.subset import Change, Range, Subset
-from mlirad.dialect.ops.constant import counted
-from mlirad.dialect.ops.elementwise import choose, compare, number, numbers
-from mlirad.dialect.ops.movement import ReshapeOp, broadcast_like, of_lanes, repeated, reshape, size_along
-from mlirad.errors import DTypeError, ShapeError
+from mlirad.dialect.core.upstream import as_indices
+from mlirad.dialect.ops.elementwise import numbers
+from mlirad.dialect.ops.movement import ReshapeOp, repeated, reshape, size_along
+from mlirad.errors import ShapeError
 
-
-def as_indices(values: Sequence[SSAValue]) -> list[SSAValue]:
-    """i64 values as upstream `index` values."""
-    return [as_index(value) for value in values]
-
-
-def as_index(value: SSAValue) -> SSAValue:
-    """An i64 as an upstream `index`: what it was made of, or what was last made of it in this block, if it was."""
-    owner, use = value.owner, value.first_use
-    if isinstance(owner, arith.IndexCastOp):
-        return owner.operands[0]
-    if use is not None and isinstance(use.operation, arith.IndexCastOp):
-        if use.operation.parent is insertion_point().block and insertion_point().insert_before is None:
-            return use.operation.results[0]
-    return insert(arith.IndexCastOp(value, IndexType())).result
-
-
-def _require_array(name: str, type: Attribute, count: int) -> TensorType:
-    if not isinstance(type, TensorType) or len(types.shape(type)) != count:
-        raise ShapeError(f"{name}: {count} indices for {type}")
-    return type
-
-
-def _place(indices: Sequence[Any]) -> tuple[int, ...]:
-    """The indices as NumPy takes them; it would wrap a negative one, which a reference must not."""
-    place = tuple(int(index) for index in indices)
-    if any(index < 0 for index in place):
-        raise IndexError(f"{place} was not checked")
-    return place
+_T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 
 def _slices(
@@ -83,215 +52,6 @@ def _slices(
         end = start + size * stride
         result.append(slice(start, end if end >= 0 else None, stride) if size else slice(0, 0, stride))
     return tuple(result)
-
-
-_T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
-
-
-# --- elements ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Element(Subset):
-    """array[places], a scalar."""
-
-    @property
-    def ranges(self) -> tuple[Range | None, ...]:
-        return tuple(map(Range, self.places))
-
-    @property
-    def shape(self) -> Hashable:
-        return ()
-
-    @property
-    def axes(self) -> tuple[int | None, ...]:
-        return ()
-
-    def read(self, array: Expr, places: Sequence[Expr], like: Expr | None = None) -> Expr:
-        return emit(ExtractOp, array, *places)
-
-    def put(self, part: Expr, array: Expr, places: Sequence[Expr]) -> Expr:
-        return emit(InsertOp, part, array, *places)
-
-
-@op(partial=(0,))
-class ExtractOp(LinearOp):
-    """t[i, j, ...], a scalar."""
-
-    name = "nd.extract"
-    t = operand_def()
-    indices = var_operand_def(types.I64)
-    result = result_def()
-    assembly_format = "$t `[` $indices `]` attr-dict `:` type($t) `->` type($result)"
-
-    @classmethod
-    def infer(
-        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
-    ) -> list[Attribute]:
-        return [_require_array(cls.name, operands[0], len(operands) - 1).element_type]
-
-    def reference(self, t: Any, *indices: Any) -> Any:
-        return t[_place(indices)]
-
-    def numpy_source(self, source: NumpySource) -> NumpyText:
-        return subscript(*source.operands())
-
-    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
-        if any(stacked[1:]):
-            return None
-        t, *indices = operands
-        column = extract_slice(t, [constant(0, types.I64), *indices], [lanes, *(1 for _ in indices)])
-        return [reshape(column, of_lanes(self.result.type, lanes))]
-
-    def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> At:
-        return At(lambda accumulator: emit(AddAtOp, g, accumulator, *places))
-
-    def subset(self) -> Subset:
-        return Element(self.t, 0, self.result, tuple(self.indices))
-
-    def loops(self) -> Upstream:
-        return Upstream(self._build)
-
-    def _build(self, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
-        return [insert(tensor.ExtractOp(t, as_indices(indices), types.element_type(t.type))).result]
-
-
-class UpdateOp(PureOp):
-    """An array t with a part changed by `value`: (value, t, *places).
-
-    What is there is replaced or added to, which is linear; an op with another `CHANGE` answers for its derivatives.
-    """
-
-    CHANGE: ClassVar[Change]
-
-    @abstractmethod
-    def subset(self) -> Subset: ...
-
-    def write(self, source: NumpySource, target: NumpyText, value: NumpyText) -> None:
-        """The line that changes the part `target` of an array."""
-        if self.CHANGE is Change.ADDED:
-            is_less = value.negated is not None
-            source.line(target, " -= " if is_less else " += ", value.negated if value.negated is not None else value)
-        else:
-            source.line(assigned(target, value))
-
-    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
-        assert self.CHANGE in (Change.REPLACED, Change.ADDED), self.name
-        g, (value, _, *places) = only(gs), operands
-        taken = self.taken(g, value, places)  # before the write, which is the last use of g
-        kept = g if self.CHANGE is Change.ADDED else self.result_on(zeros_like(value), g, *places)
-        return taken, kept, *(None for _ in places)
-
-    def taken(self, g: Expr, value: Expr, places: Sequence[Expr]) -> Expr:
-        """The cotangent of the value."""
-        return self.subset().read(g, places, like=value)
-
-    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
-        assert self.CHANGE in (Change.REPLACED, Change.ADDED), self.name
-        (dvalue, dt, *_), (value, t, *places) = given, operands
-        if dvalue is None and dt is None:
-            return (None,)
-        moved = zeros_like(value) if dvalue is None else dvalue
-        return (self.result_on(moved, zeros_like(t) if dt is None else dt, *places),)
-
-    def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given | None:
-        return self.tangents(given, outs, operands) if self.CHANGE in (Change.REPLACED, Change.ADDED) else None
-
-    def coefficient(self, order: int, outs: Sequence[Series], operands: Sequence[Series]) -> Given:
-        return self.tangents(*at_order(order, outs, operands))
-
-
-class ElementUpdateOp(UpdateOp):
-    """`t` with one element changed by the scalar `value`."""
-
-    value = operand_def()
-    t = operand_def(_T)
-    indices = var_operand_def(types.I64)
-    result = result_def(_T)
-    assembly_format = "$value `,` $t `[` $indices `]` attr-dict `:` type($value) `into` type($t)"
-
-    @classmethod
-    def infer(
-        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
-    ) -> list[Attribute]:
-        t = _require_array(cls.name, operands[1], len(operands) - 2)
-        if t.element_type != operands[0]:
-            raise DTypeError(f"{cls.name}: {operands[0]} into {t}")
-        return [t]
-
-    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
-        value, t, *indices = operands
-        if any(stacked[2:]):
-            return self._batched_by_mask(operands, stacked, lanes)
-        value, t = (x if is_stacked else repeated(x, lanes) for x, is_stacked in zip((value, t), stacked, strict=False))
-        column = reshape(value, types.tensor((*value.shape, *(1 for _ in indices)), value.element))
-        update = insert_slice if self.CHANGE is Change.REPLACED else add_slice
-        return [update(column, t, [constant(0, types.I64), *indices])]
-
-    def _batched_by_mask(
-        self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr
-    ) -> Sequence[Expr] | None:
-        """Of a vector, an element elsewhere in each lane."""
-        if len(operands) != 3 or not types.is_static(self.t.type):
-            return None
-        value, t, index = (x if own else repeated(x, lanes) for x, own in zip(operands, stacked, strict=True))
-        places = repeated(counted(t.shape[1]), lanes)
-        changed = broadcast_like(value, [0], t)
-        changed = changed if self.CHANGE is Change.REPLACED else t + changed
-        return [where(places == broadcast_like(index, [0], places), changed, t)]
-
-    def subset(self) -> Subset:
-        return Element(self.t, 1, self.value, tuple(self.indices), self.CHANGE)
-
-    def loops(self) -> Upstream:
-        return Upstream(self._build)
-
-    def numpy_source(self, source: NumpySource) -> NumpyText:
-        value, t, *indices = source.operands()
-        self.write(source, subscript(t, *indices), value)
-        return t
-
-    @abstractmethod
-    def _build(self, value: SSAValue, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
-        """The update, in upstream ops."""
-
-
-@op(overwrites=1, partial=(1,))
-class InsertOp(ElementUpdateOp):
-    """t with t[i, j, ...] = value."""
-
-    name = "nd.insert"
-    CHANGE: ClassVar = Change.REPLACED
-
-    def reference(self, value: Any, t: Any, *indices: Any) -> Any:
-        changed = t.copy()
-        changed[_place(indices)] = value
-        return changed
-
-    def _build(self, value: SSAValue, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
-        return [insert(tensor.InsertOp(value, t, as_indices(indices))).result]
-
-
-@op(overwrites=1)
-class AddAtOp(ElementUpdateOp):
-    """t with t[i, j, ...] += value."""
-
-    name = "nd.add_at"
-    CHANGE: ClassVar = Change.ADDED
-
-    def reference(self, value: Any, t: Any, *indices: Any) -> Any:
-        changed = t.copy()
-        changed[_place(indices)] += value
-        return changed
-
-    def _build(self, value: SSAValue, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
-        places = as_indices(indices)
-        old = insert(tensor.ExtractOp(t, places, types.element_type(t.type))).result
-        kind = arith.AddfOp if types.is_float(value.type) else arith.AddiOp
-        return [insert(tensor.InsertOp(insert(kind(old, value)).result, t, places)).result]
-
-
-# --- slices -----------------------------------------------------------------------------------------------------
 
 
 @irdl_custom_directive
@@ -317,7 +77,7 @@ class SlicePlace(CustomDirective):
 
 
 def _check_slice(name: str, t: Attribute, starts: int, properties: Properties) -> tuple[TensorType, tuple[int, ...]]:
-    array = _require_array(name, t, starts)
+    array = require_array(name, t, starts)
     sizes, strides = ints(properties["sizes"]), ints(properties["strides"])
     if len(sizes) != starts or len(strides) != starts or any(size < -1 for size in sizes):
         raise ShapeError(f"{name}: sizes {list(sizes)} and strides {list(strides)} for {t}")
@@ -583,69 +343,3 @@ def _without_thin_axes(value: Expr) -> Expr:
         return value
     one, other = ([size for size in shape if size != 1] for shape in (types.shape(owner.x.type), value.shape))
     return Expr(owner.x) if one == other else value
-
-
-# --- indices ----------------------------------------------------------------------------------------------------
-
-
-@op(cost=0)
-class WrapIndexOp(InertOp, PureOp):
-    """i, or i + size if i is negative."""
-
-    name = "nd.wrap_index"
-    index = operand_def(types.I64)
-    size = operand_def(types.I64)
-    result = result_def(types.I64)
-    assembly_format = "$index `,` $size attr-dict"
-
-    @classmethod
-    def infer(
-        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
-    ) -> list[Attribute]:
-        return [i64]
-
-    def reference(self, index: Any, size: Any) -> Any:
-        return np.int64(index + size if index < 0 else index)
-
-    def numpy_source(self, source: NumpySource) -> NumpyText:
-        return wrapped_text(source)
-
-    def numpy_repeats(self) -> frozenset[int]:
-        return frozenset({0})
-
-    def loops(self) -> Upstream:
-        return Upstream(wrap_index)
-
-    def integer(self, *operands: Interval) -> Integer:
-        return intervals.wrapped_index(*operands)
-
-    def simplified(self, proofs: Proofs) -> Sequence[SSAValue] | None:
-        position = proofs.sum_of(self.index)
-        if proofs.is_never_negative(position):
-            return [self.index]
-        is_negative = proofs.is_never_negative(position.scaled(-1).shifted(-1))
-        return [(Expr(self.index) + Expr(self.size)).value] if is_negative else None
-
-    def established(self, proofs: Proofs) -> Sequence[Values]:
-        """The result is in range, if the index is known to be."""
-        length, result = proofs.sum_of(self.size), proofs.sum_of(self.result)
-        is_known = is_in_range(proofs, proofs.sum_of(self.index), length)
-        return (result, length.shifted(-1) - result) if is_known else ()
-
-
-def wrapped_text(source: NumpySource) -> NumpyText:
-    """The index of an op on an index and a size, counted from the beginning."""
-    index, size = source.operands()
-    is_negative = infix(index, "<", text("0", is_numpy=False), Rank.COMPARISON)
-    return choice(is_negative, infix(index, "+", size, Rank.SUM), index)
-
-
-def is_in_range(proofs: Proofs, position: Values, length: Values) -> bool:
-    """Whether it is proved that -length <= position < length."""
-    is_below = proofs.is_never_negative((length - position).shifted(-1))
-    return is_below and (proofs.is_never_negative(position) or proofs.is_never_negative(position + length))
-
-
-def wrap_index(index: SSAValue, size: SSAValue) -> Sequence[SSAValue]:
-    wrapped = insert(arith.AddiOp(index, size)).result
-    return [choose(compare("slt", index, number(0, i64)), wrapped, index)]

@@ -1,0 +1,1 @@
+"""Ops on the parts and the order of arrays: elements, slices, index arrays, masks, sorting."""

@@ -1,0 +1,175 @@
+"""What ops that take arrays of indices share: `t[i]`, `t[:, i, j]`.
+
+The index arrays are i64, of one shape, checked already and not negative; each indexes one of `axes`. What is read, or
+written, has the remaining axes of t, with the axes of the index arrays in front of remaining axis `at`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import AnyAttr, VarConstraint, VarOperand, prop_def
+
+from mlirad.dialect.arrays.places import mask_of
+from mlirad.dialect.core import types
+from mlirad.dialect.core.attributes import ints
+from mlirad.dialect.core.expr import insert
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, text, tuple_of
+from mlirad.dialect.core.op import PureOp
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.subset import Range
+from mlirad.dialect.core.upstream import as_indices, counted, size_of_axis
+from mlirad.dialect.ops.constant import ConstantOp
+from mlirad.dialect.ops.elementwise import number
+from mlirad.errors import DTypeError, ShapeError
+
+_T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
+
+
+def known_range(index: SSAValue) -> Range | None:
+    """From the lowest to the highest of the indices, where they are known."""
+    known = constant_indices(index)
+    if known is None or not known.size:
+        return None
+    return Range(int(known.min()), int(known.max() - known.min() + 1))
+
+
+class IndexedOp(PureOp):
+    """An op on the places of an array that index arrays say."""
+
+    axes = prop_def(DenseArrayBase)
+    at = prop_def(IntegerAttr)
+
+    if TYPE_CHECKING:
+        indices: VarOperand
+
+    @classmethod
+    def places(cls, t: Attribute, indices: Sequence[Attribute], properties: Properties) -> TensorType:
+        """The type of what is at the places. Raises ShapeError or DTypeError."""
+        at, axes = properties["at"], ints(properties["axes"])
+        assert isinstance(at, IntegerAttr)
+        if not isinstance(t, TensorType) or not indices or len(axes) != len(indices):
+            raise ShapeError(f"{cls.name}: {len(indices)} index arrays for the axes {list(axes)} of {t}")
+        first = indices[0]
+        if any(index != first or types.element_type(index) != types.I64 for index in indices):
+            raise DTypeError(f"{cls.name}: the index arrays {[str(index) for index in indices]} are not i64 and alike")
+        shape = types.shape(t)
+        rest = [size for axis, size in enumerate(shape) if axis not in axes]
+        if list(axes) != sorted(set(axes)) or axes[-1] >= len(shape) or not 0 <= at.value.data <= len(rest):
+            raise ShapeError(f"{cls.name}: no axes {list(axes)}, or no place {at.value.data}, in {t}")
+        where_to = at.value.data
+        return types.tensor([*rest[:where_to], *types.shape(first), *rest[where_to:]], t.element_type)
+
+    @classmethod
+    def values_for_places(cls, operands: Sequence[Attribute], properties: Properties) -> Attribute:
+        """The type of operand 0, which has a value for each place in operand 1. Raises ShapeError."""
+        expected = cls.places(operands[1], operands[2:], properties)
+        if operands[0] != expected:
+            raise ShapeError(f"{cls.name}: {operands[0]} for places of {expected}")
+        return expected
+
+    @property
+    def position(self) -> int:
+        return self.at.value.data
+
+    @property
+    def mask(self) -> SSAValue | None:
+        """The mask of one axis that says which places are meant, if there is one."""
+        mask = mask_of(self.indices[0]) if len(self.indices) == 1 else None
+        return mask if mask is not None and len(types.shape(mask.type)) == 1 else None
+
+    def _kept(self, rank: int) -> list[int]:
+        """The axes that no index array is for."""
+        return [axis for axis in range(rank) if axis not in ints(self.axes)]
+
+    # By NumPy.
+
+    def view(self, t: np.ndarray) -> np.ndarray:
+        """t with the indexed axes first."""
+        axes = ints(self.axes)
+        return np.moveaxis(t, axes, range(len(axes)))
+
+    def aligned(self, values: np.ndarray, rank: int) -> np.ndarray:
+        """What is at the places, with the axes of the index arrays first."""
+        return np.moveaxis(values, range(self.position, self.position + rank), range(rank))
+
+    # As source.
+
+    def place_text(self, source: NumpySource, array: int) -> tuple[NumpyText, list[NumpyText]]:
+        """An array and the index of its places, with the axes of both in the order that NumPy has for the index."""
+        axes, t = ints(self.axes), source.operand(array)
+        index = {axis: source.operand(array + 1 + number) for number, axis in enumerate(axes)}
+        is_run = axes == tuple(range(axes[0], axes[0] + len(axes)))
+        if self.position == (axes[0] if is_run else 0):
+            return t, [index.get(axis, text(":")) for axis in range(axes[-1] + 1)]
+        kept = self._kept(len(types.shape(source.op.operands[array].type)))
+        order = [*kept[: self.position], *axes, *kept[self.position :]]
+        return called("np.transpose", t, tuple_of(order)), [text(":")] * self.position + list(index.values())
+
+    # In loops.
+
+    def each(
+        self,
+        shaped: SSAValue,
+        indices: Sequence[SSAValue],
+        carried: SSAValue,
+        body: Callable[[list[SSAValue], list[SSAValue], SSAValue], SSAValue],
+    ) -> SSAValue:
+        """What `carried` becomes by `body` at each place in turn.
+
+        shaped: an array of t's rank, whose kept axes have t's sizes. body gets the place in t, the place in what
+        is read or written (both of `index`), and what is carried; it gives what is carried on.
+        """
+        at, kept = self.position, self._kept(len(types.shape(shaped.type)))
+        rank = len(types.shape(indices[0].type))
+        outer = [
+            *(size_of(shaped, axis) for axis in kept[:at]),
+            *(size_of(indices[0], axis) for axis in range(rank)),
+        ]
+        inner = [size_of(shaped, axis) for axis in kept[at:]]
+
+        def of_place(counters: list[SSAValue], values: list[SSAValue]) -> list[SSAValue]:
+            heads = as_indices(counters)
+            there = heads[at:]
+            found = as_indices([insert(tensor.ExtractOp(index, there, i64)).result for index in indices])
+
+            def of_element(rests: list[SSAValue], inside: list[SSAValue]) -> list[SSAValue]:
+                tails = as_indices(rests)
+                place = dict(zip(ints(self.axes), found, strict=True))
+                place |= dict(zip(kept, [*heads[:at], *tails], strict=True))
+                return [body([place[axis] for axis in sorted(place)], [*heads, *tails], inside[0])]
+
+            return counted(inner, values, of_element)
+
+        return counted(outer, [carried], of_place)[0]
+
+    def empty(self, t: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+        """Memory for what is at the places."""
+        kept, at = self._kept(len(types.shape(t.type))), self.position
+        sources = [(t, axis) for axis in kept]
+        sources[at:at] = [(indices[0], axis) for axis in range(len(types.shape(indices[0].type)))]
+        shape = [types.shape(value.type)[axis] for value, axis in sources]
+        sizes = [size_of_axis(value, axis) for (value, axis), size in zip(sources, shape, strict=True) if size < 0]
+        return insert(tensor.EmptyOp(sizes, types.tensor(shape, types.element_type(t.type)))).tensor
+
+
+def size_of(value: SSAValue, axis: int) -> SSAValue:
+    """The size of an axis, an i64."""
+    size = types.shape(value.type)[axis]
+    return number(size, i64) if size >= 0 else insert(arith.IndexCastOp(size_of_axis(value, axis), i64)).result
+
+
+def constant_indices(index: SSAValue) -> np.ndarray | None:
+    """The elements of an index array, where they are known."""
+    return index.owner.reference() if isinstance(index.owner, ConstantOp) else None
+
+
+def require_checked(indices: Sequence[np.ndarray]) -> None:
+    """NumPy would wrap a negative index, which a reference must not."""
+    if any((index < 0).any() for index in indices):
+        raise IndexError("an index array was not checked")
