@@ -15,8 +15,8 @@ from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, ModuleOp, VectorType
 from xdsl.ir import Operation
 
+from mlirad.dialect.ad.notes import RECOVERED
 from mlirad.dialect.core import types
-from mlirad.dialect.ops.request import RECOVERED
 from mlirad.location import SourceLocation
 
 

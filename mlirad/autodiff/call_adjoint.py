@@ -23,10 +23,10 @@ from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.callees import FLOATS, INTEGERS, Callees, Halved, Reversed, live_calls, retarget
 from mlirad.autodiff.cotangents import Cotangents, Reverse
 from mlirad.autodiff.naming import Mirror
+from mlirad.dialect.ad.notes import CHECKPOINT
+from mlirad.dialect.ad.tape import FIRST_CAPACITY, new_tape
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, insert, located
-from mlirad.dialect.ops.request import CHECKPOINT
-from mlirad.dialect.ops.tape import FIRST_CAPACITY, new_tape
 from mlirad.errors import DifferentiationError
 
 State = tuple[SSAValue, ...]

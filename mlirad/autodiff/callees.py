@@ -19,8 +19,8 @@ from mlirad.analysis.loops import terminator
 from mlirad.analysis.rule_attributes import NamedRule, own_rule
 from mlirad.autodiff.activity import Activity, Dependence, activity, dependent
 from mlirad.autodiff.private_functions import free_name
+from mlirad.dialect.ad.notes import LINEARIZED, TRANSPOSED
 from mlirad.dialect.core import types
-from mlirad.dialect.ops.request import LINEARIZED, TRANSPOSED
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.traversal import find
 

@@ -30,6 +30,9 @@ from mlirad.analysis.loops import Loop, LoopOp, block_of, terminator, yields
 from mlirad.autodiff.cotangents import Reverse
 from mlirad.autodiff.naming import Mirror
 from mlirad.autodiff.private_functions import add_function
+from mlirad.dialect.ad.derivative_ops import VjpOp
+from mlirad.dialect.ad.notes import BUDGET, CHECKPOINT, RECOVERED, UNBOUNDED
+from mlirad.dialect.ad.tape import new_tape
 from mlirad.dialect.arrays.elements import ExtractOp, InsertOp
 from mlirad.dialect.arrays.slices import extract_slice, insert_slice
 from mlirad.dialect.core import types
@@ -38,8 +41,6 @@ from mlirad.dialect.core.effect_table import Verb, may
 from mlirad.dialect.core.expr import Expr, apply, building, constant, emit, insert, located, where
 from mlirad.dialect.core.op import NdOp, PureOp
 from mlirad.dialect.ops.movement import reshape
-from mlirad.dialect.ops.request import BUDGET, CHECKPOINT, RECOVERED, UNBOUNDED, VjpOp
-from mlirad.dialect.ops.tape import new_tape
 from mlirad.errors import DifferentiationError
 
 State = list[Expr]

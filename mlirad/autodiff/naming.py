@@ -15,8 +15,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from mlirad.analysis.integers import size_axis
 from mlirad.analysis.loops import StructuredOp, block_of, terminator
 from mlirad.autodiff.sizes import size_source, size_value, unknown_axes, zeros
+from mlirad.dialect.ad.sweep_markers import RecordOp, ReplayOp, ResidualOp
 from mlirad.dialect.core.expr import Expr, dim, insert
-from mlirad.dialect.ops.request import RecordOp, ReplayOp, ResidualOp
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 
 

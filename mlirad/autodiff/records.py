@@ -18,13 +18,13 @@ from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, StringAttr, i6
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from mlirad.autodiff.callees import Reversed
+from mlirad.dialect.ad.tape import GrowOp, TapeOp
 from mlirad.dialect.arrays.elements import ExtractOp, InsertOp
 from mlirad.dialect.arrays.slices import ExtractSliceOp, InsertSliceOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, current_location, dim, emit, insert
 from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.movement import reshape
-from mlirad.dialect.ops.tape import GrowOp, TapeOp
 from mlirad.errors import DifferentiationError
 
 RECORDED = "ad.recorded"

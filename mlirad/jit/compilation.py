@@ -123,7 +123,7 @@ def build_for(
     function in Python.
     """
     require_originals(definition_of(function))
-    from mlirad.dialect.ops.request import bound_reverse_sweeps
+    from mlirad.dialect.ad.notes import bound_reverse_sweeps
     from mlirad.frontend.build import NeedStaticLeaves, build
 
     signature, target = asked, find_target(options.target, **options.for_target)

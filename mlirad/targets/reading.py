@@ -9,8 +9,8 @@ from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirad.dialect.ad.ad import Ad
 from mlirad.dialect.nd import Nd
-from mlirad.dialect.ops.request import Ad
 from mlirad.dialect_version import require_version
 from mlirad.targets.target import Target
 from mlirad.xdsl_support.parser import PlacedParser

@@ -8,10 +8,10 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Region
 
+from mlirad.dialect.ad.derivative_ops import ForwardOp, JvpOp, PullbackOp, VjpOp
 from mlirad.dialect.arrays.elements import ExtractOp, InsertOp
 from mlirad.dialect.core.control import Body, Values, as_i64, as_values, branch, for_loop, while_loop
 from mlirad.dialect.core.expr import Expr, building, emit, insert
-from mlirad.dialect.ops.request import ForwardOp, JvpOp, PullbackOp, VjpOp
 
 __all__ = [
     "ask_forward",

@@ -15,9 +15,9 @@ from typing import Any, cast
 
 import pytest
 
+from mlirad.dialect.ad.ad import Ad
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.nd import Nd
-from mlirad.dialect.ops.request import Ad
 
 PACKAGE = Path(__file__).resolve().parents[2] / "mlirad"
 OPS = {kind.__name__: kind for kind in (*Nd.operations, *Ad.operations) if issubclass(kind, NdOp)}

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mlirad.dialect.ad.ad import Ad
 from mlirad.dialect.nd import Nd
-from mlirad.dialect.ops.request import Ad
 from mlirad.dialect_version import DIALECT_VERSION
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / f"dialects_{DIALECT_VERSION}.json"

@@ -14,8 +14,8 @@ from xdsl.passes import ModulePass
 from mlirad.autodiff.requests.differentiate import Differentiate, has_requests
 from mlirad.autodiff.requests.split import Split
 from mlirad.autodiff.tape.tape import Tape
+from mlirad.dialect.ad.ad import Ad
 from mlirad.dialect.nd import Nd
-from mlirad.dialect.ops.request import Ad
 from mlirad.lowering.clean_up.canonicalize import Canonicalize
 from mlirad.lowering.clean_up.cse import Cse
 from mlirad.lowering.clean_up.dce import Dce

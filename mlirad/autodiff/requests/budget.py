@@ -31,9 +31,9 @@ from mlirad.autodiff.requests.segments import Line, cut_in_segments
 from mlirad.autodiff.tape.decision.decide import decide
 from mlirad.autodiff.tape.decision.plans import Decision, TapePlan
 from mlirad.autodiff.tape.tape import find_markers
+from mlirad.dialect.ad.notes import BUDGET, CHECKPOINT, RECOVERED, UNBOUNDED
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import located
-from mlirad.dialect.ops.request import BUDGET, CHECKPOINT, RECOVERED, UNBOUNDED
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.traversal import ops_inside
 

@@ -21,9 +21,9 @@ from mlirad.analysis.rule_attributes import own_rule
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.callees import Callees, Part, require_covered
 from mlirad.autodiff.requests.by_own_rules import tangent_by_rule
+from mlirad.dialect.ad.tape import StopOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, emit, located
-from mlirad.dialect.ops.tape import StopOp
 
 Step = tuple[str, bool]
 """The name of a function that was inlined, and whether its tangents were."""

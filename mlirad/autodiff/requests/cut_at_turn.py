@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.analysis.loops import block_of, terminator
 from mlirad.autodiff.private_functions import add_function
-from mlirad.dialect.ops.request import TurnOp
+from mlirad.dialect.ad.sweep_markers import TurnOp
 from mlirad.xdsl_support.effects import has_no_effect
 
 

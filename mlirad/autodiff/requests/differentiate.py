@@ -50,23 +50,14 @@ from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
 from mlirad.autodiff.requests.series_of_tangents import series_of_loop
 from mlirad.autodiff.tangent import Tangent
 from mlirad.autodiff.taylor import Taylor
+from mlirad.dialect.ad.derivative_ops import ForwardOp, JetOp, JvpOp, PathsOp, PullbackOp, TransposeRequestOp, VjpOp
+from mlirad.dialect.ad.notes import BUDGET, CHECKPOINT
+from mlirad.dialect.ad.request_op import RequestOp
+from mlirad.dialect.ad.sweep_markers import TurnOp
+from mlirad.dialect.ad.vmap_op import VmapOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, building, insert, located
-from mlirad.dialect.ops.request import (
-    BUDGET,
-    CHECKPOINT,
-    ForwardOp,
-    JetOp,
-    JvpOp,
-    PathsOp,
-    PullbackOp,
-    RequestOp,
-    TransposeRequestOp,
-    TurnOp,
-    VjpOp,
-    VmapOp,
-)
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.traversal import find
 

@@ -20,8 +20,8 @@ from mlirad.autodiff.requests.cut_at_turn import halves_at_turn, private_functio
 from mlirad.autodiff.requests.recomputed import is_checkpointed, recomputed
 from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
 from mlirad.autodiff.tape.tape import close, has_markers
+from mlirad.dialect.ad.sweep_markers import TurnOp
 from mlirad.dialect.core.expr import insert, located
-from mlirad.dialect.ops.request import TurnOp
 
 
 def halved(callees: Callees, wanted: Signature) -> Halved:

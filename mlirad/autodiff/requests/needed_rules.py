@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 
 from mlirad.analysis.call_graph import functions_of
 from mlirad.analysis.rule_attributes import NamedRule, drop_own_rule, own_rule
-from mlirad.dialect.ops.request import Mode, RequestOp
+from mlirad.dialect.ad.request_op import Mode, RequestOp
 from mlirad.xdsl_support.traversal import ops_inside
 
 HIGHEST = 9

@@ -19,8 +19,8 @@ from mlirad.autodiff.checkpoint import drop_unrepeatable, require_repeatable
 from mlirad.autodiff.naming import erase_dead, hint_cotangent
 from mlirad.autodiff.requests.budget import keep_within
 from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
+from mlirad.dialect.ad.notes import BUDGET, CHECKPOINT
 from mlirad.dialect.core.expr import located
-from mlirad.dialect.ops.request import BUDGET, CHECKPOINT
 
 
 def is_checkpointed(function: func.FuncOp) -> bool:

@@ -24,9 +24,9 @@ from mlirad.autodiff.needed import needed
 from mlirad.autodiff.private_functions import free_name
 from mlirad.autodiff.requests.linear_rules import spell_linearly
 from mlirad.autodiff.trip_counters import count_trips
+from mlirad.dialect.ad.notes import LINEARIZED, TRANSPOSED
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, located
-from mlirad.dialect.ops.request import LINEARIZED, TRANSPOSED
 from mlirad.xdsl_support.traversal import find
 
 

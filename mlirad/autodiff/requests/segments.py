@@ -23,9 +23,9 @@ from xdsl.rewriter import InsertPoint
 from mlirad.analysis.loops import terminator
 from mlirad.autodiff.callees import Callees
 from mlirad.autodiff.private_functions import add_function
+from mlirad.dialect.ad.notes import BUDGET, CHECKPOINT
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, insert, located
-from mlirad.dialect.ops.request import BUDGET, CHECKPOINT
 
 _TEMPORARY = 2
 """How many arrays the call of a pullback takes, besides those that are kept."""

@@ -15,10 +15,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
 
 from mlirad.autodiff.private_functions import add_function
+from mlirad.dialect.ad.derivative_ops import JetOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, insert
 from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.request import JetOp
 
 
 def series_along(

@@ -31,10 +31,12 @@ from mlirad.autodiff.records import RECORDED, read_record, write_record
 from mlirad.autodiff.requests.cut_at_turn import halves_at_turn, private_function, replace_inside, second_half
 from mlirad.autodiff.requests.differentiate import JOINED
 from mlirad.autodiff.requests.linear_rules import check_what_waited
+from mlirad.dialect.ad.ad_types import ResidualsType
+from mlirad.dialect.ad.derivative_ops import ForwardOp, PullbackOp
+from mlirad.dialect.ad.request_op import RequestOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import building, insert, located
-from mlirad.dialect.ops.request import ForwardOp, PullbackOp, RequestOp, ResidualsType
 from mlirad.errors import DifferentiationError
 
 Values = tuple[SSAValue, ...]

@@ -23,12 +23,12 @@ from mlirad.autodiff.tape.decision.plans import TapeEntry, TapePlan
 from mlirad.autodiff.tape.rows import AllRows, Rows, Update, forward_counter, thread
 from mlirad.autodiff.trip_counters import trips_of
 from mlirad.autodiff.updates import subset_of
+from mlirad.dialect.ad.tape import FIRST_CAPACITY, GrowOp, new_tape
 from mlirad.dialect.arrays.elements import ExtractOp, InsertOp
 from mlirad.dialect.arrays.slices import extract_slice, insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit, full, located
 from mlirad.dialect.ops.movement import reshape
-from mlirad.dialect.ops.tape import FIRST_CAPACITY, GrowOp, new_tape
 
 
 def read_entry(entry: TapeEntry, tape: SSAValue, row: Expr, type: Attribute, sizes: Sequence[Expr]) -> SSAValue:

@@ -30,10 +30,11 @@ from mlirad.autodiff.tape.decision.plans import (
 )
 from mlirad.autodiff.tape.store import Tapes, location_of, read_entry
 from mlirad.autodiff.updates import subset_of
+from mlirad.dialect.ad.notes import RECOVERED
+from mlirad.dialect.ad.sweep_markers import ReplayOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, insert, located
 from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.request import RECOVERED, ReplayOp
 
 
 @dataclass(frozen=True)

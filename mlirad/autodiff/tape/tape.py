@@ -24,7 +24,7 @@ from mlirad.autodiff.tape.decision.plans import Decision
 from mlirad.autodiff.tape.store import Tapes
 from mlirad.autodiff.tape.sweep import Sweep
 from mlirad.autodiff.tape.undo import Undo
-from mlirad.dialect.ops.request import RecordOp, ReplayOp, ResidualOp
+from mlirad.dialect.ad.sweep_markers import RecordOp, ReplayOp, ResidualOp
 from mlirad.xdsl_support.traversal import find
 
 

@@ -23,10 +23,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mlirad import pipeline
+from mlirad.dialect.ad.request_op import RequestOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import insertion_point, swap_location
 from mlirad.dialect.ops.check import CheckFailed
-from mlirad.dialect.ops.request import RequestOp
 from mlirad.errors import UnsupportedSyntaxError
 from mlirad.evaluator.evaluator import Evaluator
 from mlirad.frontend.interpreter import attribute_access, dispatch, expressions, item_access, outside_objects, storage

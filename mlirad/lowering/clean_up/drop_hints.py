@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from mlirad.analysis.rule_attributes import drop_own_rule
+from mlirad.dialect.ad.notes import BUDGET, CHECKPOINT, RECOVERED
 from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.request import BUDGET, CHECKPOINT, RECOVERED
 from mlirad.lowering.rewriting import replace
 from mlirad.xdsl_support.traversal import ops_inside
 

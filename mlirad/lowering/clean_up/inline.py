@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 
 from mlirad.analysis.call_graph import APART, SHARED, calls_in, functions_of, recursive
 from mlirad.analysis.rule_attributes import own_rule
-from mlirad.dialect.ops.request import CHECKPOINT
+from mlirad.dialect.ad.notes import CHECKPOINT
 from mlirad.lowering.rewriting import erase, replace, splice
 from mlirad.xdsl_support.once_per_object import once
 from mlirad.xdsl_support.traversal import ops_inside

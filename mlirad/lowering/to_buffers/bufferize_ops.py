@@ -33,9 +33,9 @@ from mlirad.analysis.bounds import BOUND
 from mlirad.analysis.constants import constant_int
 from mlirad.analysis.loops import Carries, terminator
 from mlirad.analysis.memory import TIES, extracts_in, is_linalg, is_tensor, ties
+from mlirad.dialect.ad.tape import SLOT
 from mlirad.dialect.core.expr import insert
 from mlirad.dialect.core.upstream import segments
-from mlirad.dialect.ops.tape import SLOT
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.lowering.tensor_memory import Slice, is_in_place, is_memref
 from mlirad.lowering.to_buffers.place_results import Destination

@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 
 from mlirad.analysis.bounds import element_bound, note_bound, noted_bound
 from mlirad.analysis.memory import NATIVE, takes
+from mlirad.dialect.ad.tape import SLOT
 from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import is_removable
 from mlirad.dialect.core.expr import building, current_location, insert, insertion_point, located
@@ -28,7 +29,6 @@ from mlirad.dialect.core.native import NativeCalls
 from mlirad.dialect.core.op import DIALECTS, NdOp, SizeOf, written_subset
 from mlirad.dialect.core.upstream import as_index, empty, filled, generic, size_of_axis, written
 from mlirad.dialect.ops.elementwise import number
-from mlirad.dialect.ops.tape import SLOT
 from mlirad.errors import CompileError
 from mlirad.lowering.rewriting import erase, in_place_of
 from mlirad.lowering.to_linalg.fused_body import FusedBody

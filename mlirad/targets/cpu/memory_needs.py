@@ -17,8 +17,8 @@ from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, MemRef
 from xdsl.ir import Block, Operation
 
 from mlirad.analysis.memory import GROW
+from mlirad.dialect.ad.tape import SLOT
 from mlirad.dialect.core.types import from_location, itemsize
-from mlirad.dialect.ops.tape import SLOT
 from mlirad.lowering.to_buffers.plan_arena import OFFSET, Lives, needed_bytes
 from mlirad.targets.byte_counts import ByteCount, applied, bound_of, largest
 from mlirad.targets.cpu.arena_report import ARENA, SEGMENTS, ArenaReport

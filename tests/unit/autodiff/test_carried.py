@@ -13,9 +13,9 @@ from expanded import callable_of, expand
 from xdsl.dialects.builtin import ModuleOp
 
 import mlirad
+from mlirad.dialect.ad.tape import TapeOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant
-from mlirad.dialect.ops.tape import TapeOp
 from mlirad.testing.derivatives import check_vjp
 from mlirad.testing.expr_functions import ask_vjp, for_loop, function, while_loop
 

@@ -12,10 +12,10 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region
 
 from mlirad.autodiff.requests.differentiate import Differentiate
+from mlirad.dialect.ad.derivative_ops import VjpOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit, insert, located
 from mlirad.dialect.ops.compare import CastOp
-from mlirad.dialect.ops.request import VjpOp
 from mlirad.errors import DifferentiationError
 from mlirad.testing.derivatives import check_vjp
 from mlirad.testing.expr_functions import ask_jvp, ask_vjp, for_loop, function, get, put

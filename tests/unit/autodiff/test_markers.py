@@ -7,8 +7,8 @@ import pytest
 from expanded import context, parsed
 from xdsl.utils.exceptions import VerifyException
 
-from mlirad.dialect.ops.request import ResidualsType
-from mlirad.dialect.ops.tape import TapeOp
+from mlirad.dialect.ad.ad_types import ResidualsType
+from mlirad.dialect.ad.tape import TapeOp
 from mlirad.lowering.clean_up.cse import Cse
 from mlirad.lowering.clean_up.dce import Dce
 from mlirad.testing.interpreter import run

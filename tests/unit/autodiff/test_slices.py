@@ -14,10 +14,10 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 import mlirad
 from mlirad import pipeline
 from mlirad.analysis.bounds import size_bounds
+from mlirad.dialect.ad.tape import TapeOp
 from mlirad.dialect.arrays.slices import extract_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, constant, dim, full
-from mlirad.dialect.ops.tape import TapeOp
 from mlirad.targets.finding import find_target
 from mlirad.testing.derivatives import check_jvp, check_transpose, check_vjp
 from mlirad.testing.expr_functions import ask_jvp, ask_vjp, for_loop, function

@@ -19,6 +19,7 @@ from xdsl.dialects.tensor import InsertOp as UpstreamInsertOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def
 
+from mlirad.dialect.ad.tape import TapeOp
 from mlirad.dialect.arrays.elements import AddAtOp, ElementUpdateOp, ExtractOp, InsertOp
 from mlirad.dialect.arrays.gather import GatherOp, ScatterAddOp, ScatterOp
 from mlirad.dialect.arrays.indexed_op import constant_indices
@@ -32,7 +33,6 @@ from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.core.upstream import as_indices
 from mlirad.dialect.ops.movement import reshape
-from mlirad.dialect.ops.tape import TapeOp
 from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
 from mlirad.testing.derivatives import check_vjp
 from mlirad.testing.expr_functions import ask_vjp, for_loop, function, get

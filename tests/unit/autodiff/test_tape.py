@@ -14,10 +14,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from mlirad.autodiff.tape.tape import Tape
+from mlirad.dialect.ad.tape import GrowOp, TapeOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant
 from mlirad.dialect.ops.check import CheckIndexOp, CheckOp, check, check_index
-from mlirad.dialect.ops.tape import GrowOp, TapeOp
 from mlirad.testing.derivatives import check_vjp
 from mlirad.testing.expr_functions import ask_vjp, branch, for_loop, function, get, put, while_loop
 

@@ -14,11 +14,11 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from mlirad.dialect.ad.tape import TapeOp
 from mlirad.dialect.arrays.gather import GatherOp, ScatterAddOp, ScatterOp, ScatterUpdateOp
 from mlirad.dialect.arrays.slices import ExtractSliceOp, InsertSliceOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit, sum_of
-from mlirad.dialect.ops.tape import TapeOp
 from mlirad.testing.derivatives import check_jvp, check_vjp, directional, inner, random_like
 from mlirad.testing.expr_functions import ask_jvp, ask_vjp, branch, for_loop, function, get, put, while_loop
 

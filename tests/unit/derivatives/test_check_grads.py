@@ -48,8 +48,8 @@ def test_a_wrong_second_derivative_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def mlirad_stopped(x: Any) -> Any:
+    from mlirad.dialect.ad.tape import StopOp
     from mlirad.dialect.core.expr import emit
-    from mlirad.dialect.ops.tape import StopOp
 
     return emit(StopOp, x)
 

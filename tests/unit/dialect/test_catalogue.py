@@ -23,6 +23,8 @@ from xdsl.parser import Parser
 import mlirad
 from mlirad.autodiff.requests.batch import all_at_once
 from mlirad.dialect import nd
+from mlirad.dialect.ad.ad import Ad
+from mlirad.dialect.ad.derivative_ops import JetOp, JvpOp, PathsOp, PushedOp, VjpOp
 from mlirad.dialect.arrays import checked_indices as CI
 from mlirad.dialect.arrays import elements as EL
 from mlirad.dialect.arrays import gather as G
@@ -60,7 +62,6 @@ from mlirad.dialect.ops import (
     reduction,
 )
 from mlirad.dialect.ops import wrapped_index as WI
-from mlirad.dialect.ops.request import Ad, JetOp, JvpOp, PathsOp, PushedOp, VjpOp
 from mlirad.errors import CompileError
 from mlirad.pipeline import differentiate
 from mlirad.targets.finding import find_target

@@ -18,6 +18,8 @@ from xdsl.traits import MemoryWriteEffect
 
 from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.tape.decision.recovery import Recovery
+from mlirad.dialect.ad.notes import CHECKPOINT
+from mlirad.dialect.ad.tape import TapeOp, new_tape
 from mlirad.dialect.core import op as ops
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import OneOperandOp
@@ -27,8 +29,6 @@ from mlirad.dialect.core.op import NdOp, Upstream
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.check import EffectOp
 from mlirad.dialect.ops.choice import MaximumOp
-from mlirad.dialect.ops.request import CHECKPOINT
-from mlirad.dialect.ops.tape import TapeOp, new_tape
 from mlirad.errors import DifferentiationError
 from mlirad.lowering.clean_up.cse import Cse
 from mlirad.lowering.clean_up.dce import Dce

@@ -11,8 +11,9 @@ from xdsl.dialects import func
 
 from mlirad import jit, tree, value_and_grad
 from mlirad.contract.results import ArgumentAlias, ViewResult
+from mlirad.dialect.ad.derivative_ops import ForwardOp, JvpOp, PullbackOp, VjpOp
+from mlirad.dialect.ad.request_op import RequestOp
 from mlirad.dialect.core.attributes import ints
-from mlirad.dialect.ops.request import ForwardOp, JvpOp, PullbackOp, RequestOp, VjpOp
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
 from mlirad.frontend.build import ArrayResult, Built, ResidualsResult, ScalarResult, StaticResult
 from mlirad.requests import Grad, Jvp, Vjp

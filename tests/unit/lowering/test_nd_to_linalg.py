@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Region
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
+from mlirad.dialect.ad.tape import GrowOp
 from mlirad.dialect.arrays.slices import AddSliceOp, ExtractSliceOp
 from mlirad.dialect.arrays.sort import ArgsortOp, SortOp
 from mlirad.dialect.core import types
@@ -28,7 +29,6 @@ from mlirad.dialect.ops.contraction import contract
 from mlirad.dialect.ops.elementwise import ElementwiseOp
 from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
 from mlirad.dialect.ops.reduction import MaxOp, MinOp
-from mlirad.dialect.ops.tape import GrowOp
 from mlirad.errors import CompileError
 from mlirad.lowering.clean_up.canonicalize import Canonicalize
 from mlirad.lowering.clean_up.cse import Cse

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import mlirad
+from mlirad.dialect.ad.ad import Ad
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.nd import Nd
-from mlirad.dialect.ops.request import Ad
 from mlirad.testing.programs import campaign
 from mlirad.testing.programs.two_targets import are_alike
 

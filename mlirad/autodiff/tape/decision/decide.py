@@ -25,8 +25,8 @@ from mlirad.autodiff.tape.decision.in_time import Timing, reverse_of
 from mlirad.autodiff.tape.decision.plans import Decision, Plan, Reread, Undoing
 from mlirad.autodiff.tape.decision.reach import Reach, Reached
 from mlirad.autodiff.tape.decision.recovery import Recovery
+from mlirad.dialect.ad.sweep_markers import ReplayOp, ResidualOp
 from mlirad.dialect.core import types
-from mlirad.dialect.ops.request import ReplayOp, ResidualOp
 from mlirad.errors import DifferentiationError
 
 Key = TypeVar("Key")

@@ -18,8 +18,8 @@ from mlirad.autodiff.tape.decision.live_versions import Reading
 from mlirad.autodiff.tape.decision.reach import Reach, Reached
 from mlirad.autodiff.tape.decision.recovery import Recovery
 from mlirad.autodiff.updates import places_of, subset_of
+from mlirad.dialect.ad.sweep_markers import ReplayOp, ResidualOp
 from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.request import ReplayOp, ResidualOp
 
 
 def reverse_of(op: Operation, replays: Mapping[Block, ReplayOp]) -> Operation | None:

@@ -14,10 +14,11 @@ import numpy as np
 from xdsl.dialects import func
 from xdsl.ir import Attribute
 
+from mlirad.dialect.ad.derivative_ops import ForwardOp, JvpOp, PullbackOp, PushedOp, VjpOp
+from mlirad.dialect.ad.request_op import DerivativeOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, insert
 from mlirad.dialect.ops.check import check
-from mlirad.dialect.ops.request import DerivativeOp, ForwardOp, JvpOp, PullbackOp, PushedOp, VjpOp
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
 from mlirad.frontend.interpreter import iteration, storage
 from mlirad.frontend.interpreter.calls import outline, recursion

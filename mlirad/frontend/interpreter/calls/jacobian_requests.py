@@ -15,13 +15,14 @@ import numpy as np
 from xdsl.dialects import func
 from xdsl.ir import Attribute, Block, SSAValue
 
+from mlirad.dialect.ad.derivative_ops import ForwardOp, JvpOp, PullbackOp
+from mlirad.dialect.ad.vmap_op import VmapOp
 from mlirad.dialect.arrays.elements import InsertOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit, insert
 from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.movement import TransposeOp, reshape
-from mlirad.dialect.ops.request import ForwardOp, JvpOp, PullbackOp, VmapOp
 from mlirad.errors import DifferentiationError
 from mlirad.frontend.interpreter import dispatch
 from mlirad.frontend.interpreter.calls import derivative_requests, outline, recursion

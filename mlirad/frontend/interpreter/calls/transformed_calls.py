@@ -12,9 +12,10 @@ from typing import Any
 from xdsl.dialects import func
 from xdsl.dialects.builtin import UnitAttr
 
+from mlirad.dialect.ad.derivative_ops import PathsOp
+from mlirad.dialect.ad.notes import CHECKPOINT
+from mlirad.dialect.ad.tape import StopOp
 from mlirad.dialect.core.expr import emit, insert
-from mlirad.dialect.ops.request import CHECKPOINT, PathsOp
-from mlirad.dialect.ops.tape import StopOp
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend.interpreter import dispatch, outside_objects, storage
 from mlirad.frontend.interpreter.calls import derivative_requests, jacobian_requests, outline, vmap_requests

@@ -20,13 +20,14 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from mlirad.analysis.loops import yields
 from mlirad.analysis.varying import varying
+from mlirad.dialect.ad.notes import CHECKPOINT
+from mlirad.dialect.ad.vmap_op import VmapOp
 from mlirad.dialect.arrays.stacked import lane_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.control import for_loop
 from mlirad.dialect.core.expr import Expr, constant, emit, insert
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.movement import TransposeOp, reshape
-from mlirad.dialect.ops.request import CHECKPOINT, VmapOp
 from mlirad.errors import DTypeError, ShapeError
 from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.calls import call_changes, outline

@@ -12,9 +12,9 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.dialects.scf import ConditionOp, ForOp, WhileOp, YieldOp
 from xdsl.ir import Block, Region, SSAValue
 
+from mlirad.dialect.ad.notes import CHECKPOINT
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, insert, where
-from mlirad.dialect.ops.request import CHECKPOINT
 from mlirad.frontend.interpreter import branches, conditions, dispatch
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.loops import unrolling

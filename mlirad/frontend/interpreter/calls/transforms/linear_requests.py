@@ -17,9 +17,10 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Block
 
+from mlirad.dialect.ad.derivative_ops import PullbackOp, TransposeRequestOp
+from mlirad.dialect.ad.notes import LINEARIZED
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, full, insert
-from mlirad.dialect.ops.request import LINEARIZED, PullbackOp, TransposeRequestOp
 from mlirad.errors import DTypeError, ShapeError
 from mlirad.frontend.interpreter.calls import derivative_requests, outline
 from mlirad.frontend.interpreter.calls.derivative_requests import PulledBack

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import factorial
 
+from mlirad.dialect.ad.derivative_ops import JetOp
 from mlirad.dialect.core.expr import Expr, insert
-from mlirad.dialect.ops.request import JetOp
 from mlirad.errors import ShapeError
 from mlirad.frontend.interpreter import iteration
 from mlirad.frontend.interpreter.calls import derivative_requests, outline
