@@ -1,4 +1,4 @@
-"""Requests for derivatives: `ad.vjp`, `ad.jvp`, `ad.paths`, `ad.jet`, `ad.forward` and `ad.pullback`, `ad.transpose`."""
+"""Requests for derivatives: `ad.vjp`, `ad.jvp`, `ad.paths`, `ad.jet`, `ad.transpose`, `ad.forward`, `ad.pullback`."""
 
 from __future__ import annotations
 
