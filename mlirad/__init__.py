@@ -32,7 +32,7 @@ from mlirad.jit.transforms.jitted import jit
 from mlirad.jit.transforms.lanes_and_memory import accumulate_grad, checkpoint, vmap
 from mlirad.library.own_rules import CustomJvp as custom_jvp
 from mlirad.library.own_rules import CustomVjp as custom_vjp
-from mlirad.requests import checkpointed, stop_gradient
+from mlirad.requests.marks_in_programs import checkpointed, stop_gradient
 from mlirad.threads import get_num_threads, set_num_threads
 
 if _TYPE_CHECKING:

@@ -65,7 +65,8 @@ from mlirad.frontend.values.values import Object, PullbackValue, Ref, Static, Tu
 from mlirad.library.spells import is_in_library
 from mlirad.location import SourceLocation
 from mlirad.process_setting import ProcessSetting
-from mlirad.requests import definition_of, name_of, parameters_of, plain
+from mlirad.requests.python_functions import name_of, plain
+from mlirad.requests.request import definition_of, parameters_of
 from mlirad.signature import Signature
 
 _NONE: Mapping[Any, type[NdOp]] = {}

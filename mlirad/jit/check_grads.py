@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from mlirad import requests, tree
+from mlirad import tree
 from mlirad.jit.transforms.directions import jvp, vjp
+from mlirad.requests import python_functions
+from mlirad.requests.request import Request
 
 _MODES = ("fwd", "rev")
 _TOLERANCE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
@@ -111,8 +113,8 @@ class _Check:
     def _differences(self, function: Callable[..., Any], tangents: Any) -> list[np.ndarray | None]:
         """The derivative of each leaf of the results along tangents, by central differences."""
 
-        plain = requests.plain(function)
-        run = function if isinstance(plain, requests.Request) else plain
+        plain = python_functions.plain(function)
+        run = function if isinstance(plain, Request) else plain
 
         def at(step: float) -> list[Any]:
             moved = tree.map(lambda x, t: _moved(x, t, step), self.args, tangents)

@@ -23,7 +23,8 @@ from mlirad.jit.shared_memory import Recompile
 from mlirad.jit.specialization import Specialization
 from mlirad.options import Environment, Options
 from mlirad.replaced_functions import require_originals
-from mlirad.requests import definition_of, name_of
+from mlirad.requests.python_functions import name_of
+from mlirad.requests.request import definition_of
 from mlirad.signature import ArrayLeaf, Layout, ScalarLeaf, Signature, StaticLeaf, leaves_of
 from mlirad.slow_compilations import Compilation, watched
 from mlirad.targets.finding import find_target, own_ops

@@ -15,7 +15,7 @@ from types import FunctionType, TracebackType
 from typing import Any, Protocol
 
 from mlirad.options import Environment, Options
-from mlirad.requests import Request
+from mlirad.requests.request import Request
 
 
 class DebuggedKernel(Protocol):

@@ -15,10 +15,13 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 from weakref import WeakSet
 
-from mlirad import forking, requests
+from mlirad import forking
 from mlirad.contract.vectorcall import NativelyCallable
 from mlirad.jit import debug_modes
 from mlirad.options import Environment, Options
+from mlirad.requests import python_functions
+from mlirad.requests.python_functions import importable, name_of, plain
+from mlirad.requests.request import Request
 from mlirad.signature import Signature, key_and_leaves, signature_of
 
 if TYPE_CHECKING:
@@ -82,8 +85,8 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
     # `__dict__`: `functools.wraps` copies that into the wrapper, which would be taken for this kernel.
     __slots__ = ("__dict__", "__mlirad_function__", "__weakref__", "_fast")
 
-    def __init__(self, function: Callable[P, R_co] | requests.Request, compile_options: Options):
-        self.__mlirad_function__: Any = requests.plain(function)
+    def __init__(self, function: Callable[P, R_co] | Request, compile_options: Options):
+        self.__mlirad_function__: Any = plain(function)
         # First of all: of a function that wraps a kernel it copies what belongs to that kernel.
         self._describe(self.__mlirad_function__)
         _all.add(self)
@@ -99,9 +102,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         self._hits_before = 0  # how many calls had gone by plans then
         self.watched: Interpreted | None = None  # what runs it op by op; see debug_modes.py
         # Read here and not at each call: looking a variable up costs as much as the rest of a call.
-        self._is_disabled = Environment.has_jit_disabled() and not isinstance(
-            self.__mlirad_function__, requests.Request
-        )
+        self._is_disabled = Environment.has_jit_disabled() and not isinstance(self.__mlirad_function__, Request)
 
     def _describe(self, function: Any) -> None:
         """Take over the function's names, its documentation and, through `__wrapped__`, its signature."""
@@ -110,11 +111,11 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
             for own in ("as_sent", _Kernels.NAME):
                 vars(self).pop(own, None)
             return
-        self.__name__ = self.__qualname__ = requests.name_of(function)
+        self.__name__ = self.__qualname__ = name_of(function)
         self.__wrapped__ = inner = self.numpy
         self.__module__ = getattr(inner, "__module__", None) or type(inner).__module__
         self.__doc__ = inner.__doc__
-        if isinstance(function, requests.Request):
+        if isinstance(function, Request):
             self.__doc__ = f"{function.summary}\n\n{inner.__doc__}" if inner.__doc__ else function.summary
             if (called := function.signature) is not None:
                 self.__signature__ = called
@@ -123,7 +124,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
     def numpy(self) -> Callable[P, Any]:
         """The undecorated function. Of a transform it is the plain function that was transformed."""
         function = self.__mlirad_function__
-        return function.transformed if isinstance(function, requests.Request) else function
+        return function.transformed if isinstance(function, Request) else function
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         # Only what fits no plan comes here, once there are plans.
@@ -297,7 +298,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """A kernel is the name that it is found under, or what it is made of; it is compiled where it is called."""
-        function = requests.importable(self.__mlirad_function__)
+        function = importable(self.__mlirad_function__)
         if function is not self:
             return _again, (function, self.options, *self._texts())
         if self.__module__ == "__main__" and protocol >= 4:
@@ -319,7 +320,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         joblib's) send functions of `__main__` by value, and this one as well.
         """
         function = self.__mlirad_function__
-        made = requests.copied(function)
+        made = python_functions.copied(function)
         vars(made).update((name, value) for name, value in vars(function).items() if name != _Kernels.NAME)
         made.__qualname__ += _SENT
         return made
@@ -348,7 +349,7 @@ def _of_main(function: FunctionType, options: Options, texts: Mapping[str, Seque
     """The kernel of `__main__` that was pickled: this process's own one, if the function was found by its name."""
     _receive(texts)
     name = function.__qualname__.removesuffix(_SENT)
-    found = requests.found(function.__module__, name)
+    found = python_functions.found(function.__module__, name)
     if isinstance(found, Kernel) and found.as_sent is function:
         return found
     function.__qualname__ = name
@@ -365,7 +366,7 @@ def _receive(texts: Mapping[str, Sequence[str]] | None) -> None:
 def _again(function: Any, options: Options, texts: Mapping[str, Sequence[str]] | None = None) -> Kernel:
     """The kernel that was pickled. One for each function, so that what is sent many times is compiled once."""
     _receive(texts)
-    return kernel_for(requests.plain(function), options)
+    return kernel_for(plain(function), options)
 
 
 class _Kernels(OrderedDict[Any, Kernel]):
@@ -382,10 +383,10 @@ _others = _Kernels()
 """Kernels of what has no place of its own for them: methods, callable objects."""
 
 
-def kernel_of(function: Callable[..., Any] | requests.Request, options: Options) -> Kernel:
+def kernel_of(function: Callable[..., Any] | Request, options: Options) -> Kernel:
     """One kernel per transform of a function, so that `mlirad.grad(f)(x)` in a loop compiles once."""
     key = function, options
-    while isinstance(function, requests.Request):
+    while isinstance(function, Request):
         function = function.function
     # In the function itself, so that a kernel and its code go with the function, and not before.
     kernels = vars(function).setdefault(_Kernels.NAME, _Kernels()) if isinstance(function, FunctionType) else _others
@@ -404,7 +405,7 @@ def kernel_for(function: Any, options: Options) -> Kernel:
     What has no place of its own for kernels gets another one each time, which goes when it is not used.
     """
     innermost = function
-    while isinstance(innermost, requests.Request):
+    while isinstance(innermost, Request):
         innermost = innermost.function
     if not isinstance(innermost, FunctionType) or Environment.has_jit_disabled():
         return Kernel(function, options)

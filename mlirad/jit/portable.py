@@ -20,11 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from mlirad import requests, signature, tree
+from mlirad import signature, tree
 from mlirad.contract import results
 from mlirad.contract.captures import Capture, Path
 from mlirad.contract.registered_ops import NativeFunctionError, NativeOp, op_of
 from mlirad.library.own_rules import OwnRule, registered
+from mlirad.requests import kinds_of_derivatives, lanes_and_parts, request
+from mlirad.requests.python_functions import is_kernel
 
 _SETTLED = ("numpy", "math", "cmath", "builtins", "operator", "_operator", "functools", "mlirad")
 """Packages whose objects are what their names say: their versions are part of every key."""
@@ -98,7 +100,7 @@ class ObjectTable:
             return ["enum", self.encode(type(value)), value._name_, self.encode(value._value_)]
         if type(value) is FunctionType or isinstance(value, type | OwnRule):
             return self._numbered(value)
-        if requests.is_kernel(value):
+        if is_kernel(value):
             return ["kernel", self.encode(value.__mlirad_function__)]
         if type(value) is Path:
             return ["path", self.encode(value.function), value.name, self.encode(value.steps)]
@@ -265,7 +267,7 @@ def _global(module: str, name: str) -> Any:
 
 def _records() -> dict[str, Any]:
     """The classes that descriptions of specialisations consist of: signatures, results, requests, pytrees."""
-    modules = (results, signature, tree, requests)
+    modules = (results, signature, tree, request, kinds_of_derivatives, lanes_and_parts)
     found = [each for module in modules for each in vars(module).values() if isinstance(each, type)]
     return {each.__name__: each for each in (*found, Capture) if dataclasses.is_dataclass(each)}
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mlirad import requests
 from mlirad.contract.native_sources import native_source
 from mlirad.contract.registered_ops import NativeOp, registered
 from mlirad.jit.kernel import forget_all
 from mlirad.library.own_rules import REGISTERED, CustomJvp, CustomVjp, OwnRule
+from mlirad.requests.python_functions import plain
 
 
 def register_derivative(
@@ -30,7 +30,7 @@ def register_derivative(
     """
     if (vjp is None) == (jvp is None):
         raise TypeError("register_derivative takes either jvp=, a rule, or vjp=, a pair of functions")
-    REGISTERED[id(requests.plain(function))] = _rule(function, vjp, jvp, nondiff_argnums)
+    REGISTERED[id(plain(function))] = _rule(function, vjp, jvp, nondiff_argnums)
     forget_all()
 
 

@@ -17,7 +17,8 @@ from mlirad.contract.registered_ops import NativeOp
 from mlirad.frontend.program.codes import codes_in
 from mlirad.frontend.program.source import text_of
 from mlirad.library.own_rules import OwnRule
-from mlirad.requests import Request, plain
+from mlirad.requests.python_functions import plain
+from mlirad.requests.request import Request
 
 _MAIN = "__main__"
 _CONTAINERS = (list, tuple, set, frozenset)

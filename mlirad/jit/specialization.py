@@ -24,7 +24,7 @@ from mlirad.jit.arguments import Input
 from mlirad.jit.containers import change, containers_of
 from mlirad.jit.returned_values import LinearFunction, Pullback, Returned, dtypes_of
 from mlirad.jit.shared_memory import Recompile, SharedMemory
-from mlirad.requests import Jvp
+from mlirad.requests.kinds_of_derivatives import Jvp
 from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature, StaticLeaf
 from mlirad.targets.target import Artifact
 

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 
-from mlirad import requests
+from mlirad.requests.python_functions import found, name_of, plain
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -33,9 +33,9 @@ class OwnRule(Generic[P, R_co]):
             nondiff_argnums = (nondiff_argnums,)
         if not all(isinstance(each, int) and each >= 0 for each in nondiff_argnums):
             raise ValueError(f"{self.decorator}: nondiff_argnums are numbers from 0 on, not {nondiff_argnums!r}")
-        self.function = requests.plain(function)
+        self.function = plain(function)
         functools.update_wrapper(self, self.function)
-        self.__qualname__: str = getattr(self.function, "__qualname__", requests.name_of(self.function))
+        self.__qualname__: str = getattr(self.function, "__qualname__", name_of(self.function))
         self.nondiff_argnums = tuple(sorted(set(nondiff_argnums)))
         self.rules: tuple[Function | None, ...] = ()
 
@@ -47,12 +47,12 @@ class OwnRule(Generic[P, R_co]):
         return self.function(*args, **kwargs)
 
     def __reduce__(self) -> Any:
-        if requests.found(self.__module__, self.__qualname__) is self:
+        if found(self.__module__, self.__qualname__) is self:
             return self.__qualname__
         return _made, (type(self), self.function, self.nondiff_argnums, self.rules)
 
     def __repr__(self) -> str:
-        return f"<{self.decorator} of {requests.name_of(self.function)}>"
+        return f"<{self.decorator} of {name_of(self.function)}>"
 
     @property
     def described(self) -> tuple[Any, ...]:

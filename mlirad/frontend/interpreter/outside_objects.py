@@ -31,7 +31,8 @@ from mlirad.frontend.values.traced import of_array
 from mlirad.frontend.values.values import Alternative, Bound, Entry, Object, Owner, Ref, Static, Tuple, Value
 from mlirad.frontend.values.views import View
 from mlirad.library.scipy import sparse_matrices
-from mlirad.requests import Request, plain
+from mlirad.requests.python_functions import plain
+from mlirad.requests.request import Request
 from mlirad.signature import ArrayLeaf, leaf_of
 
 BORROWED = "a {} that belongs to the code around the function"

@@ -20,7 +20,7 @@ from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.sizes import Pattern, Shape
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.views import View
-from mlirad.requests import Request
+from mlirad.requests.request import Request
 from mlirad.signature import NUMBERS
 
 if TYPE_CHECKING:

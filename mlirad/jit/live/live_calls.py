@@ -15,7 +15,9 @@ from mlirad.jit.compilation import build_for, specialized
 from mlirad.jit.live.op_by_op import Interpreted, InterpretedArtifact, Recompiled
 from mlirad.jit.live.recording import Recording
 from mlirad.options import Options
-from mlirad.requests import Request, Vmap, plain
+from mlirad.requests.lanes_and_parts import Vmap
+from mlirad.requests.python_functions import plain
+from mlirad.requests.request import Request
 from mlirad.signature import ScalarLeaf, leaves_of, signature_of
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from mlirad.frontend.interpreter.outside_objects import HoldsValue
 from mlirad.frontend.values.values import Ref, Traced, Value
-from mlirad.requests import Request
+from mlirad.requests.request import Request
 
 
 class Recorder(Protocol):

@@ -14,7 +14,9 @@ import numpy as np
 from mlirad.jit.kernel import Kernel, kernel_for
 from mlirad.jit.sparse.colouring import column_colours, star_colours
 from mlirad.options import Options
-from mlirad.requests import Grad, Jvp, Paths, Vmap, name_of
+from mlirad.requests.kinds_of_derivatives import Grad, Jvp, Paths
+from mlirad.requests.lanes_and_parts import Vmap
+from mlirad.requests.python_functions import name_of
 
 FIND = "find"
 """As `sparsity=`: the pattern is found in the program."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-from mlirad import requests
 from mlirad.jit.kernel import kernel_of
 from mlirad.jit.transforms.jitted import checked_callable, inherited, stands_for
+from mlirad.requests.kinds_of_derivatives import Hvp, Jet, Jvp, Linearize, Vjp
+from mlirad.requests.python_functions import plain
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -16,16 +17,14 @@ Aux = TypeVar("Aux")
 Pullback = Callable[[Any], tuple[Any, ...]]
 
 
-@stands_for(requests.Hvp)
+@stands_for(Hvp)
 def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
     """The Hessian of a scalar function at `primals` times `tangents`: a tuple, with an item for each primal.
 
     Forward over reverse, in a few times the time of a gradient; the Hessian itself is never made. primals, tangents: as
     of `jvp`; where a primal has no derivative (a count, an index), its item is None.
     """
-    return kernel_of(requests.Hvp(requests.plain(checked_callable(function))), inherited(function))(
-        tuple(primals), tuple(tangents)
-    )
+    return kernel_of(Hvp(plain(checked_callable(function))), inherited(function))(tuple(primals), tuple(tangents))
 
 
 @overload
@@ -40,7 +39,7 @@ def jvp(
 def jvp(
     function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
 ) -> tuple[Any, ...]: ...
-@stands_for(requests.Jvp)
+@stands_for(Jvp)
 def jvp(
     function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> tuple[Any, ...]:
@@ -50,12 +49,12 @@ def jvp(
     Integers and whatever else has no derivative may be among the primals; their tangent is None (or 0 of a number).
     With has_aux the function returns (out, aux), and the result is (out, tangent of out, aux).
     """
-    return kernel_of(requests.Jvp(requests.plain(checked_callable(function)), has_aux), inherited(function))(
+    return kernel_of(Jvp(plain(checked_callable(function)), has_aux), inherited(function))(
         tuple(primals), tuple(tangents)
     )
 
 
-@stands_for(requests.Jet)
+@stands_for(Jet)
 def jet(
     function: Callable[..., R], primals: Sequence[Any], series: Sequence[Sequence[Any] | None]
 ) -> tuple[R, list[R]]:
@@ -70,7 +69,7 @@ def jet(
     ValueError where structures or shapes differ, and mlirad.DifferentiationError, at the place in the source, for what
     has no Taylor series.
     """
-    kernel = kernel_of(requests.Jet(requests.plain(checked_callable(function))), inherited(function))
+    kernel = kernel_of(Jet(plain(checked_callable(function))), inherited(function))
     return kernel(tuple(primals), tuple(each if each is None else tuple(each) for each in series))
 
 
@@ -82,7 +81,7 @@ def linearize(
 ) -> tuple[R, Callable[..., R], Aux]: ...
 @overload
 def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool, **constants: Any) -> tuple[Any, ...]: ...
-@stands_for(requests.Linearize)
+@stands_for(Linearize)
 def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False, **constants: Any) -> Any:
     """(out, linear function): `function` at `primals`, and its derivative as a function of tangents.
 
@@ -93,7 +92,7 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False
     constants: keyword arguments of the function, which have no tangents. The tangent of a primal without a derivative,
     such as an integer, is None (or 0). Raises mlirad.DifferentiationError (a TypeError) where no primal is of floats.
     """
-    request = requests.Linearize(requests.plain(checked_callable(function)), has_aux)
+    request = Linearize(plain(checked_callable(function)), has_aux)
     return kernel_of(request, inherited(function))(*primals, **constants)
 
 
@@ -105,7 +104,7 @@ def vjp(
 ) -> tuple[R, Pullback, Aux]: ...
 @overload
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool, **constants: Any) -> tuple[Any, ...]: ...
-@stands_for(requests.Vjp)
+@stands_for(Vjp)
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False, **constants: Any) -> Any:
     """(out, pullback): `function` at `primals`, and a function from a cotangent of out to a tuple of cotangents.
 
@@ -116,6 +115,4 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False, **co
     Integers and whatever else has no derivative may be among the primals; their cotangent is None. Raises
     mlirad.DifferentiationError (a TypeError) where no primal is of floats.
     """
-    return kernel_of(requests.Vjp(requests.plain(checked_callable(function)), has_aux), inherited(function))(
-        *primals, **constants
-    )
+    return kernel_of(Vjp(plain(checked_callable(function)), has_aux), inherited(function))(*primals, **constants)

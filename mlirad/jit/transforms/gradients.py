@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-from mlirad import requests
 from mlirad.jit.kernel import Kernel, kernel_of
 from mlirad.jit.sparse.sparse_derivatives import SparseDerivative
 from mlirad.jit.transforms.jitted import checked_callable, inherited, options_given, stands_for
+from mlirad.requests.argnums import argnums_of
+from mlirad.requests.kinds_of_derivatives import Grad, Hessian, Jacobian, Sparse
+from mlirad.requests.python_functions import plain
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,7 +35,7 @@ def grad(
     grad_position: Numbers = None,
     **options: Any,
 ) -> Kernel[P, Any]: ...
-@stands_for(requests.Grad)
+@stands_for(Grad)
 def grad(
     function: Callable[..., Any],
     argnums: Numbers = None,
@@ -56,12 +58,12 @@ def grad(
     one float and for an argument that is not of floats. What the function writes in the caller's arrays, lists, dicts
     and dataclasses is written once, as the function itself would.
     """
-    chosen = requests.argnums_of(argnums, grad_position, argnames)
-    request = requests.Grad(requests.plain(checked_callable(function)), chosen, has_aux, False)
+    chosen = argnums_of(argnums, grad_position, argnames)
+    request = Grad(plain(checked_callable(function)), chosen, has_aux, False)
     return kernel_of(request, options_given(grad, options, inherited(function)))
 
 
-@stands_for(partial(requests.Grad, with_value=True))
+@stands_for(partial(Grad, with_value=True))
 def value_and_grad(
     function: Callable[P, R],
     argnums: Numbers = None,
@@ -75,8 +77,8 @@ def value_and_grad(
 
     See `grad`. The forward sweep runs once.
     """
-    chosen = requests.argnums_of(argnums, grad_position, argnames)
-    request = requests.Grad(requests.plain(checked_callable(function)), chosen, has_aux, True)
+    chosen = argnums_of(argnums, grad_position, argnames)
+    request = Grad(plain(checked_callable(function)), chosen, has_aux, True)
     return kernel_of(request, options_given(value_and_grad, options, inherited(function)))
 
 
@@ -94,7 +96,7 @@ def jacfwd(
     grad_position: Numbers = None,
     **options: Any,
 ) -> Kernel[P, Any]: ...
-@stands_for(partial(requests.Jacobian, is_forward=True))
+@stands_for(partial(Jacobian, is_forward=True))
 def jacfwd(
     function: Callable[..., Any],
     argnums: Numbers = None,
@@ -115,8 +117,8 @@ def jacfwd(
     Raises mlirad.DifferentiationError (a TypeError), at the place in the source, for results and arguments that are
     not of floats.
     """
-    chosen = requests.argnums_of(argnums, grad_position, argnames)
-    request = requests.Jacobian(requests.plain(checked_callable(function)), chosen, has_aux, True)
+    chosen = argnums_of(argnums, grad_position, argnames)
+    request = Jacobian(plain(checked_callable(function)), chosen, has_aux, True)
     return kernel_of(request, options_given(jacfwd, options, inherited(function)))
 
 
@@ -134,7 +136,7 @@ def jacrev(
     grad_position: Numbers = None,
     **options: Any,
 ) -> Kernel[P, Any]: ...
-@stands_for(partial(requests.Jacobian, is_forward=False))
+@stands_for(partial(Jacobian, is_forward=False))
 def jacrev(
     function: Callable[..., Any],
     argnums: Numbers = None,
@@ -148,8 +150,8 @@ def jacrev(
 
     See `jacfwd`, which gives the same. The forward sweep runs once, the reverse sweep for each number of the result.
     """
-    chosen = requests.argnums_of(argnums, grad_position, argnames)
-    request = requests.Jacobian(requests.plain(checked_callable(function)), chosen, has_aux, False)
+    chosen = argnums_of(argnums, grad_position, argnames)
+    request = Jacobian(plain(checked_callable(function)), chosen, has_aux, False)
     return kernel_of(request, options_given(jacrev, options, inherited(function)))
 
 
@@ -171,7 +173,7 @@ def hessian(
     grad_position: Numbers = None,
     **options: Any,
 ) -> Kernel[P, Any]: ...
-@stands_for(requests.Hessian)
+@stands_for(Hessian)
 def hessian(
     function: Callable[..., Any],
     argnums: Numbers = None,
@@ -188,16 +190,16 @@ def hessian(
     argnums it is a tuple of tuples. With sparsity ("find", or a pattern) it is a matrix of scipy.sparse, whose rows and
     columns are the numbers of the one argument: see `jacobian`.
     """
-    chosen = requests.argnums_of(argnums, grad_position, argnames)
+    chosen = argnums_of(argnums, grad_position, argnames)
     if sparsity is not None:
         if has_aux:
             raise TypeError("hessian(): a sparse Hessian is of a function that returns one number, without aux")
         return _sparse(hessian, function, chosen, sparsity, options)
-    request = requests.Hessian(requests.plain(checked_callable(function)), chosen, has_aux)
+    request = Hessian(plain(checked_callable(function)), chosen, has_aux)
     return kernel_of(request, options_given(hessian, options, inherited(function)))
 
 
-@stands_for(requests.Sparse)
+@stands_for(Sparse)
 def jacobian(
     function: Callable[..., Any], argnums: int = 0, *, sparsity: Any = "find", **options: Any
 ) -> SparseDerivative:
@@ -223,4 +225,4 @@ def _sparse(
     if isinstance(argnums, bool) or not isinstance(argnums, int):
         raise TypeError(f"{caller.__name__}(): a sparse derivative is with respect to one argument, not {argnums!r}")
     made = options_given(caller, options, inherited(function))
-    return SparseDerivative(requests.plain(checked_callable(function)), argnums, sparsity, caller is hessian, made)
+    return SparseDerivative(plain(checked_callable(function)), argnums, sparsity, caller is hessian, made)

@@ -8,20 +8,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mlirad import requests
 from mlirad.jit.kernel import kernel_of
 from mlirad.jit.transforms.jitted import checked_callable, inherited, stands_for
+from mlirad.requests.kinds_of_derivatives import Implicit
+from mlirad.requests.python_functions import plain
 
 X = TypeVar("X", float, np.ndarray)
 
 
 def _solved(function: Callable[..., Any], kind: str, x0: Any, params: tuple[Any, ...], options: dict[str, Any]) -> Any:
     chosen = tuple((name, value) for name, value in options.items() if value is not None)
-    request = requests.Implicit(requests.plain(checked_callable(function)), kind, chosen)
+    request = Implicit(plain(checked_callable(function)), kind, chosen)
     return kernel_of(request, inherited(function))(x0, *params)
 
 
-@stands_for(partial(requests.Implicit, kind="root"))
+@stands_for(partial(Implicit, kind="root"))
 def root(
     function: Callable[..., Any],
     x0: X,
@@ -46,7 +47,7 @@ def root(
     return _solved(function, "root", x0, params, options)
 
 
-@stands_for(partial(requests.Implicit, kind="fixed_point"))
+@stands_for(partial(Implicit, kind="fixed_point"))
 def fixed_point(
     function: Callable[..., Any],
     x0: X,
@@ -61,7 +62,7 @@ def fixed_point(
     return _solved(function, "fixed_point", x0, params, options)
 
 
-@stands_for(partial(requests.Implicit, kind="minimize"))
+@stands_for(partial(Implicit, kind="minimize"))
 def minimize(
     function: Callable[..., Any],
     x0: X,

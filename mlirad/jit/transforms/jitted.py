@@ -7,9 +7,10 @@ from dataclasses import replace
 from inspect import getfullargspec
 from typing import Any, ParamSpec, TypeVar, overload
 
-from mlirad import requests
 from mlirad.jit.kernel import Kernel, kernel_for
 from mlirad.options import OWN_OPTIONS, Options
+from mlirad.requests.python_functions import plain
+from mlirad.requests.request import Request, standing_for
 from mlirad.signature import StaticLeaf
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -52,7 +53,7 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     made = options_given(jit, options)
     if function is None:
         return lambda each: jit(each, **options)
-    return kernel_for(requests.plain(checked_callable(function)), made)
+    return kernel_for(plain(checked_callable(function)), made)
 
 
 def options_given(caller: Callable[..., Any], given: dict[str, Any], before: Options | None = None) -> Options:
@@ -133,11 +134,11 @@ def inherited(function: Any) -> Options:
     return replace(function.options, donate_argnums=()) if isinstance(function, Kernel) else _NO_OPTIONS
 
 
-def stands_for(request: Callable[..., requests.Request]) -> Callable[[F], F]:
+def stands_for(request: Callable[..., Request]) -> Callable[[F], F]:
     """Lets a kernel mention the transform: the frontend makes the request that `request(function, ...)` is."""
 
     def mark(transform: F) -> F:
-        requests.standing_for(transform, request)
+        standing_for(transform, request)
         return transform
 
     return mark

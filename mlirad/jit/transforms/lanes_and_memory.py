@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from mlirad import requests
 from mlirad.jit.kernel import Kernel, kernel_of
 from mlirad.jit.transforms.jitted import checked_callable, inherited, options_given, stands_for
+from mlirad.requests.lanes_and_parts import Accumulate, Checkpoint, Vmap, axes_of
+from mlirad.requests.python_functions import plain
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@stands_for(requests.Vmap)
+@stands_for(Vmap)
 def vmap(
     function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, **options: Any
 ) -> Kernel[..., Any]:  # its parameters have an axis more than those of the function
@@ -30,15 +31,13 @@ def vmap(
     numbers of lanes differ, and where the shape of a result depends on data.
     """
     try:
-        request = requests.Vmap(
-            requests.plain(checked_callable(function)), requests.axes_of(in_axes), requests.axes_of(out_axes)
-        )
+        request = Vmap(plain(checked_callable(function)), axes_of(in_axes), axes_of(out_axes))
     except TypeError as error:
         raise TypeError(f"vmap: {error}") from None
     return kernel_of(request, options_given(vmap, options, inherited(function)))
 
 
-@stands_for(requests.Checkpoint)
+@stands_for(Checkpoint)
 def checkpoint(function: Callable[P, R], /, **options: Any) -> Kernel[P, R]:
     """`function` itself, which reverse mode runs again instead of storing what it computes inside.
 
@@ -50,11 +49,11 @@ def checkpoint(function: Callable[P, R], /, **options: Any) -> Kernel[P, R]:
     itself through its own checkpoint, and mlirad.UnsupportedSyntaxError for one that returns one of its arguments, or a
     view of one: what is returned is new.
     """
-    request = requests.Checkpoint(requests.plain(checked_callable(function)))
+    request = Checkpoint(plain(checked_callable(function)))
     return kernel_of(request, options_given(checkpoint, options, inherited(function)))
 
 
-@stands_for(requests.Accumulate)
+@stands_for(Accumulate)
 def accumulate_grad(
     loss: Callable[P, R], n_micro: int, in_axes: Any = None, reduce: str = "mean", **options: Any
 ) -> Kernel[P, R]:
@@ -72,8 +71,8 @@ def accumulate_grad(
     that cannot be cut into equal parts, and mlirad.DTypeError (a TypeError) for results that are not of floats.
     """
     try:
-        axes = requests.axes_of(in_axes)
+        axes = axes_of(in_axes)
     except TypeError as error:
         raise TypeError(f"accumulate_grad: {error}") from None
-    request = requests.Accumulate(requests.plain(checked_callable(loss)), n_micro, axes, reduce)
+    request = Accumulate(plain(checked_callable(loss)), n_micro, axes, reduce)
     return kernel_of(request, options_given(accumulate_grad, options, inherited(loss)))

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from mlirad import requests
 from mlirad.library.implicit.linear_systems import length, solved, tolerance
+from mlirad.requests.kinds_of_derivatives import Jvp
 
-jvp: Any = requests.Jvp
+jvp: Any = Jvp
 
 NEWTON, REPEATED = 100, 100_000
 """The most steps, by default."""

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from mlirad import requests
 from mlirad.library.implicit.linear_systems import length, tolerance
+from mlirad.requests.kinds_of_derivatives import Grad, Jvp
 
-jvp: Any = requests.Jvp
-grad: Any = requests.Grad
+jvp: Any = Jvp
+grad: Any = Grad
 
 NEWTON_CG, BFGS, DESCENT = 200, 1000, 100_000
 """The most steps of each method, by default."""

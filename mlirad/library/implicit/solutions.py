@@ -13,18 +13,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from mlirad import requests
 from mlirad.library.implicit.equations import newton, repeated
 from mlirad.library.implicit.linear_systems import solved
 from mlirad.library.implicit.minimizers import bfgs, gradient_descent, newton_cg
 from mlirad.library.implicit.surroundings import called_with, values_around
 from mlirad.library.own_rules import CustomVjp
+from mlirad.requests import marks_in_programs
+from mlirad.requests.kinds_of_derivatives import Grad, Jvp, Vjp
 
 # As a compiled function mentions them: `mlirad.jvp` itself stands above this room.
-jvp: Any = requests.Jvp
-vjp: Any = requests.Vjp
-grad: Any = requests.Grad
-stop_gradient: Any = requests.stop_gradient
+jvp: Any = Jvp
+vjp: Any = Vjp
+grad: Any = Grad
+stop_gradient: Any = marks_in_programs.stop_gradient
 
 METHODS: dict[str, Callable[..., Any]] = {
     "newton-cg": newton_cg,

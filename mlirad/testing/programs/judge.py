@@ -16,7 +16,7 @@ import numpy as np
 
 import mlirad
 from mlirad.errors import CompileError
-from mlirad.requests import Grad, Jvp, Vjp
+from mlirad.requests.kinds_of_derivatives import Grad, Jvp, Vjp
 from mlirad.testing.interpreted import Interpreted
 from mlirad.testing.programs.oracle import Namespace, call, fresh, is_same, namespace_of, oracle_of, slope
 from mlirad.testing.programs.program import REPLACEMENT, Program, laid_out

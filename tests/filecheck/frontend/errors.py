@@ -7,7 +7,7 @@ import numpy as np
 
 from mlirad.errors import CompileError
 from mlirad.frontend.build import build
-from mlirad.requests import Grad
+from mlirad.requests.kinds_of_derivatives import Grad
 from mlirad.signature import signature_of
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 import mlirad
 from mlirad.jit import fast_calls
-from mlirad.requests import copied
+from mlirad.requests.python_functions import copied
 
 
 def show(function: Callable[..., Any], *args: Any) -> None:

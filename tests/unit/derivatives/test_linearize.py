@@ -11,9 +11,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mlirad
-from mlirad import requests
 from mlirad.jit.kernel import kernel_of
 from mlirad.options import Options
+from mlirad.requests.kinds_of_derivatives import Linearize
 
 RNG = np.random.default_rng(3)
 
@@ -112,13 +112,13 @@ def test_inside_a_kernel_and_under_other_transforms() -> None:
 
 
 def test_the_function_runs_once() -> None:
-    kernel = kernel_of(requests.Linearize(lambda x: np.sin(np.exp(x)) * 2.0), Options())
+    kernel = kernel_of(Linearize(lambda x: np.sin(np.exp(x)) * 2.0), Options())
     text = kernel.lower(X).as_text("autodiff")
     forward, linear = text.split("func.func public")[1:3]
     assert "nd.exp" in forward and "nd.sin" in forward
     assert "nd.exp" not in linear and "nd.sin" not in linear
     # The pullback itself, whose cotangents are not needed, is gone.
-    loop = kernel_of(requests.Linearize(march), Options()).lower(X, 0.7).as_text("autodiff")
+    loop = kernel_of(Linearize(march), Options()).lower(X, 0.7).as_text("autodiff")
     assert "ad.transpose" not in loop and "nd.transpose" not in loop
 
 

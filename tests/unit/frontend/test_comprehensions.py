@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad import requests
 from mlirad.errors import CompileError
+from mlirad.requests.kinds_of_derivatives import Grad
 from mlirad.testing.interpreted import Interpreted
 
 X = np.array([0.3, 0.5, 0.7])
@@ -102,7 +102,7 @@ def weighted(x, n):
 def test_derivatives() -> None:
     e = 1e-6
     wanted = [(weighted(X + step, 5) - weighted(X - step, 5)) / (2 * e) for step in e * np.eye(3)]
-    slope = Interpreted(requests.Grad(weighted, 0))
+    slope = Interpreted(Grad(weighted, 0))
     np.testing.assert_allclose(slope(X, 5), wanted, rtol=1e-6)
     if os.environ.get("MLIRAD_FULL"):
         np.testing.assert_allclose(mlirad.value_and_grad(weighted)(X, 5)[1], wanted, rtol=1e-6)

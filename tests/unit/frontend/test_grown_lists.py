@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad import grad, jit, jvp, requests
+from mlirad import grad, jit, jvp
 from mlirad.errors import UnsupportedSyntaxError
+from mlirad.requests.kinds_of_derivatives import Grad
 from mlirad.testing.interpreted import Interpreted
 
 Y = np.array([0.3, 0.5, 0.7])
@@ -168,7 +169,7 @@ def differences(function, x):
 def test_values_and_derivatives(function) -> None:
     x = 0.3 if function in SCALARS else Y
     assert jit(function)(x, 7) == pytest.approx(function(x, 7), rel=1e-12)
-    derivative = grad(function) if function in NATIVE else Interpreted(requests.Grad(function, 0))
+    derivative = grad(function) if function in NATIVE else Interpreted(Grad(function, 0))
     np.testing.assert_allclose(np.atleast_1d(derivative(x, 7)), differences(function, x), rtol=1e-5, atol=1e-7)
 
 

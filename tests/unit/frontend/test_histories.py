@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from random_histories import history
 
-from mlirad import jit, requests
+from mlirad import jit
 from mlirad.errors import CompileError
+from mlirad.requests.kinds_of_derivatives import Grad
 from mlirad.testing.interpreted import Interpreted
 
 Y = np.array([0.3, 0.5, 0.7])
@@ -41,7 +42,7 @@ def check(seed: int, native: bool) -> str:
     if abs(slopes[0] - slopes[1]) > 1e-4 * (1 + abs(slopes[0])):
         return "value"  # a branch changes here
     try:
-        own = Interpreted(requests.Grad(function, 1), "autodiff")(Y.copy(), 0.4, 6)
+        own = Interpreted(Grad(function, 1), "autodiff")(Y.copy(), 0.4, 6)
     except CompileError as error:
         return f"value; derivative refused: {error.message}"
     assert own == pytest.approx(slopes[0], rel=1e-4, abs=1e-4), f"seed {seed}"

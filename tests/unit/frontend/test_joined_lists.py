@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlirad import grad, jit, requests, value_and_grad
+from mlirad import grad, jit, value_and_grad
 from mlirad.errors import CompileError, UnsupportedSyntaxError
+from mlirad.requests.kinds_of_derivatives import Grad
 from mlirad.testing.interpreted import Interpreted
 
 
@@ -136,7 +137,7 @@ def test_derivatives(function: Callable[..., Any]) -> None:
             s = s + (k + 1) * each
         return s
 
-    slope, e = Interpreted(requests.Grad(weighted, 0)), 1e-6
+    slope, e = Interpreted(Grad(weighted, 0)), 1e-6
     for x in (0.05, 0.3, 0.7):
         wanted = (weighted(x + e, 5) - weighted(x - e, 5)) / (2 * e)
         assert slope(x, 5) == pytest.approx(wanted, rel=1e-6, abs=1e-8)

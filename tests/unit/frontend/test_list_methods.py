@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlirad import grad, jit, requests
+from mlirad import grad, jit
 from mlirad.errors import CompileError
+from mlirad.requests.kinds_of_derivatives import Grad
 from mlirad.testing.interpreted import Interpreted
 
 X = np.array([0.3, 0.5, 0.7])
@@ -132,7 +133,7 @@ def slopes(x, n):
 def test_derivatives() -> None:
     e = 1e-6
     wanted = [(slopes(X + step, 7) - slopes(X - step, 7)) / (2 * e) for step in e * np.eye(3)]
-    np.testing.assert_allclose(Interpreted(requests.Grad(slopes, 0))(X, 7), wanted, rtol=1e-6)
+    np.testing.assert_allclose(Interpreted(Grad(slopes, 0))(X, 7), wanted, rtol=1e-6)
 
 
 def test_indices_of_lists_are_checked() -> None:

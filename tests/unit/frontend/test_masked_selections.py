@@ -11,7 +11,7 @@ from run_frontend import call, is_same
 
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError, DTypeError, UnsupportedSyntaxError
-from mlirad.requests import Grad
+from mlirad.requests.kinds_of_derivatives import Grad
 from mlirad.testing.interpreted import Interpreted
 
 X = np.array([1.0, -2.0, 3.0, -4.0, 5.0])

@@ -16,7 +16,7 @@ from mlirad.dialect.ad.request_op import RequestOp
 from mlirad.dialect.core.attributes import ints
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
 from mlirad.frontend.build import ArrayResult, Built, ResidualsResult, ScalarResult, StaticResult
-from mlirad.requests import Grad, Jvp, Vjp
+from mlirad.requests.kinds_of_derivatives import Grad, Jvp, Vjp
 
 
 def loss(p, x, y):

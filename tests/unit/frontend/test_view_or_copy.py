@@ -17,7 +17,7 @@ from view_or_copy import HOWS, Case, cases
 
 import mlirad
 from mlirad.errors import CompileError
-from mlirad.requests import Grad, Jvp, Vjp
+from mlirad.requests.kinds_of_derivatives import Grad, Jvp, Vjp
 from mlirad.testing.interpreted import Interpreted
 
 SUMMARY = Path(__file__).parents[3] / "docs" / "verification" / "layouts.md"

@@ -12,7 +12,7 @@ from random_pairs import require_same
 
 import mlirad
 from mlirad.jit.aliasing import overlapping
-from mlirad.requests import copied
+from mlirad.requests.python_functions import copied
 from mlirad.testing.interpreted import Interpreted
 
 

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad import requests
 from mlirad.jit.kernel import Kernel
 from mlirad.options import Options
+from mlirad.requests import python_functions
+from mlirad.requests.kinds_of_derivatives import Jvp, Vjp
 
 X = np.array([1.0, 2.0])
 
@@ -63,7 +64,7 @@ TRANSFORMS: dict[str, Any] = {
     "value_and_grad": mlirad.value_and_grad,
     "second": lambda f: mlirad.grad(mlirad.grad(f)),
     "jit of grad": lambda f: mlirad.jit(mlirad.grad(f)),
-    "vjp": lambda f: Kernel(requests.Vjp(requests.plain(f)), Options()),
+    "vjp": lambda f: Kernel(Vjp(python_functions.plain(f)), Options()),
 }
 
 
@@ -72,7 +73,7 @@ TRANSFORMS: dict[str, Any] = {
 def test_a_kernel_is_described_as_its_function(name: str, how: str) -> None:
     function = FUNCTIONS[name]
     kernel = TRANSFORMS[how](function)
-    plain = requests.plain(function)
+    plain = python_functions.plain(function)
     assert inspect.signature(kernel) == inspect.signature(function) == inspect.signature(plain)
     assert kernel.numpy == plain == kernel.__wrapped__
     assert inspect.unwrap(kernel) == plain
@@ -97,7 +98,7 @@ def test_names_and_documentation() -> None:
     assert both.__doc__ == "The value and the gradient of bare with respect to argument 0."
     assert mlirad.grad(mlirad.grad(bare)).__name__ == "grad(grad(bare))"
     assert repr(gradient) == "<mlirad kernel grad(loss)>"
-    forward = Kernel(requests.Jvp(bare), Options())
+    forward = Kernel(Jvp(bare), Options())
     assert list(inspect.signature(forward).parameters) == ["primals", "tangents"]
     assert list(inspect.signature(mlirad.grad(forward)).parameters) == ["primals", "tangents"]
     assert forward.numpy is bare

@@ -23,7 +23,7 @@ from thread_turns import turns_during
 import mlirad
 from mlirad.contract.call_recipes import StepKind
 from mlirad.jit.kernel import SLOW_CALLS, Kernel
-from mlirad.requests import copied
+from mlirad.requests.python_functions import copied
 from mlirad.targets.cpu.calls.cpython_objects import is_supported
 
 pytestmark = [

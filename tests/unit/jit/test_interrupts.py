@@ -20,7 +20,8 @@ import pytest
 from llvmlite.binding import ffi
 
 import mlirad
-from mlirad import forking, requests
+from mlirad import forking
+from mlirad.requests import python_functions
 from mlirad.targets.cpu import engine, llvm_lock
 from mlirad.targets.cpu.calls.abi import CpuArtifact, EntryPoint
 
@@ -297,7 +298,7 @@ def test_nothing_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[EntryPoint] = []
     entry_point = CpuArtifact.entry_point
     monkeypatch.setattr(CpuArtifact, "entry_point", lambda *args: made.append(entry_point(*args)) or made[-1])
-    compiled = mlirad.jit(requests.copied(decay))
+    compiled = mlirad.jit(python_functions.copied(decay))
     compiled(1.0, 3)
     count = sys.getrefcount(KeyboardInterrupt)
     for _ in range(5):

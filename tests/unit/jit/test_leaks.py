@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad.requests import copied
+from mlirad.requests.python_functions import copied
 from mlirad.targets.cpu import engine, pass_builder
 
 X = np.linspace(0.0, 1.0, 5)

@@ -24,7 +24,7 @@ import pytest
 import mlirad
 from mlirad.frontend.program.codes import meaning
 from mlirad.jit.kernel import SLOW_CALLS
-from mlirad.requests import copied
+from mlirad.requests.python_functions import copied
 
 X = np.array([1.0, 2.0, 3.0])
 CALLS = 2 * SLOW_CALLS + 2

@@ -20,7 +20,7 @@ import mlirad
 from mlirad.dialect.nd import Nd
 from mlirad.errors import TargetError
 from mlirad.pipeline import text_of
-from mlirad.requests import copied
+from mlirad.requests.python_functions import copied
 from mlirad.targets.cpu.target import CpuTarget
 from mlirad.targets.finding import BUILT_IN
 from mlirad.targets.target import Artifact, RuntimeInfo, Stage, Target

@@ -10,7 +10,7 @@ import pytest
 from thread_turns import turns_during
 
 import mlirad
-from mlirad.requests import copied
+from mlirad.requests.python_functions import copied
 from mlirad.targets.cpu.calls.abi import CpuArtifact
 
 SMALL, LARGE = np.ones(8), np.ones(100_000)

@@ -32,7 +32,7 @@ from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, is_none, kind_of
 from mlirad.library.python import builtin
-from mlirad.requests import checkpointed
+from mlirad.requests.marks_in_programs import checkpointed
 
 DECLARING = (accumulation, classes, operator_calls)
 """The files beside this one that declare what `call_builtin` finds."""

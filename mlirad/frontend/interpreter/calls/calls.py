@@ -54,7 +54,8 @@ from mlirad.frontend.values.values import (
 )
 from mlirad.library.own_rules import OwnRule, registered
 from mlirad.library.python import builtin
-from mlirad.requests import Request, plain, transform_of
+from mlirad.requests.python_functions import plain
+from mlirad.requests.request import Request, transform_of
 from mlirad.tree import sparse_names
 
 # What functools.cache and functools.lru_cache make.

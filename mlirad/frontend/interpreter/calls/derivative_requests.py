@@ -30,7 +30,8 @@ from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.sizes import filled, require_equal, shape_of, text
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Object, PullbackValue, Ref, Static, Tuple, Value, kind_of
-from mlirad.requests import Argnums, Grad, Vjp
+from mlirad.requests.argnums import Argnums
+from mlirad.requests.kinds_of_derivatives import Grad, Vjp
 from mlirad.tree import SparseParts
 
 

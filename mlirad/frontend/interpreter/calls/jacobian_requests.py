@@ -32,7 +32,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.sizes import filled
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Ref, Static, Transformed, Tuple, Value, kind_of
-from mlirad.requests import Grad, Hessian, Jacobian
+from mlirad.requests.kinds_of_derivatives import Grad, Hessian, Jacobian
 
 Parts = dict[tuple[int, int], Expr]
 """Of a Jacobian: the derivative of one leaf of the result by one of the callee's arguments, by their numbers."""

@@ -44,7 +44,7 @@ from mlirad.frontend.values.values import (
     Value,
     kind_of,
 )
-from mlirad.requests import name_of
+from mlirad.requests.python_functions import name_of
 from mlirad.tree import SparseParts
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
 

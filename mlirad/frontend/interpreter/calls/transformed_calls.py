@@ -25,9 +25,8 @@ from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Ref, Static, Transformed, Value
 from mlirad.library.implicit.solutions import KINDS
-from mlirad.requests import (
-    Accumulate,
-    Checkpoint,
+from mlirad.requests.argnums import argnums_of
+from mlirad.requests.kinds_of_derivatives import (
     Grad,
     Hessian,
     Hvp,
@@ -39,10 +38,9 @@ from mlirad.requests import (
     Paths,
     Sparse,
     Vjp,
-    Vmap,
-    argnums_of,
-    stop_gradient,
 )
+from mlirad.requests.lanes_and_parts import Accumulate, Checkpoint, Vmap
+from mlirad.requests.marks_in_programs import stop_gradient
 
 _OPTIONS = ("argnums", "has_aux", "grad_position", "argnames")
 """The options of `grad` and its like themselves, without the options of compilations."""

@@ -47,7 +47,7 @@ from mlirad.frontend.values.sizes import (
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Object, Ref, Static, Transformed, Tuple, Value, kind_of
-from mlirad.requests import Accumulate, Axes, AxesByKey, Vmap, axes_of
+from mlirad.requests.lanes_and_parts import Accumulate, Axes, AxesByKey, Vmap, axes_of
 
 _OPTIONS = ("in_axes", "out_axes")
 

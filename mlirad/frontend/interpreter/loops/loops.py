@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 
-from mlirad import requests
 from mlirad.frontend.interpreter import attempts, dispatch, iteration, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import runs
@@ -23,6 +22,8 @@ from mlirad.frontend.program.scope import Names
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import NeedStatic
 from mlirad.frontend.values.values import Static, Value
+from mlirad.requests import marks_in_programs
+from mlirad.requests.marks_in_programs import require_checkpointing
 
 
 @runs(ast.For)
@@ -53,7 +54,7 @@ def checkpointed(context: Context, node: ast.expr) -> tuple[ast.expr, str | int 
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
         return node, None
     function = dispatch.expression(context, node.func)
-    if not isinstance(function, Static) or function.value is not requests.checkpointed:
+    if not isinstance(function, Static) or function.value is not marks_in_programs.checkpointed:
         return node, None
     given = {**dict(zip(("loop", "how"), node.args, strict=False)), **{k.arg: k.value for k in node.keywords}}
     with context.at(node):
@@ -61,7 +62,7 @@ def checkpointed(context: Context, node: ast.expr) -> tuple[ast.expr, str | int 
             raise context.refusal("mlirad.checkpointed(loop, how) takes two arguments")
         how = storage.static(context, dispatch.expression(context, given["how"]), "how a loop is checkpointed")
         try:
-            requests.require_checkpointing(how)
+            require_checkpointing(how)
         except ValueError as error:
             raise context.failed("ValueError", str(error)) from None
     return given["loop"], how

@@ -25,7 +25,8 @@ from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, Owner, Ref, Tuple, Value
-from mlirad.requests import definition_of, name_of
+from mlirad.requests.python_functions import name_of
+from mlirad.requests.request import definition_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,7 @@ from mlirad.frontend.values.sizes import Dim
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.library.own_rules import CustomJvp, CustomVjp, OwnRule
-from mlirad.requests import name_of
+from mlirad.requests.python_functions import name_of
 
 DEEPEST = 20
 """How deep the rules of one function may lead to calls of it, each time on other arguments."""

@@ -13,7 +13,9 @@ from mlirad.errors import DifferentiationError
 from mlirad.frontend.interpreter.calls.outline import name_of_value
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.values import Bound, Closure, Partial, Static, Transformed, Value
-from mlirad.requests import Argnums, Request, parameters_of, plain, spelled
+from mlirad.requests.argnums import Argnums, spelled
+from mlirad.requests.python_functions import plain
+from mlirad.requests.request import Request, parameters_of
 
 
 def chosen_arguments(

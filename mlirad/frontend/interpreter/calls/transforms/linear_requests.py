@@ -29,7 +29,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.sizes import lengths
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import PullbackValue, Ref, Static, Tuple, Value
-from mlirad.requests import Linearize
+from mlirad.requests.kinds_of_derivatives import Linearize
 
 
 @dataclass(frozen=True, eq=False)

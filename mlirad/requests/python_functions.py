@@ -1,0 +1,49 @@
+"""Python's functions, and what stands for one."""
+
+from __future__ import annotations
+
+import sys
+from types import FunctionType, MethodType
+from typing import Any
+
+
+def plain(function: Any) -> Any:
+    """What a kernel stands for: the plain function or request under it; anything else itself."""
+    # A method passes on what is asked of its function, and would lose the object that it is bound to.
+    return function if isinstance(function, MethodType) else getattr(function, "__mlirad_function__", function)
+
+
+def is_kernel(value: object) -> bool:
+    """Whether a value is a kernel, whose class has a place for the function. Asks no code of the user's."""
+    return any("__mlirad_function__" in vars(kind) for kind in type(value).__mro__)
+
+
+def importable(function: Any) -> Any:
+    """What pickle is to be given for a function: the kernel, if that is found under the function's name."""
+    if isinstance(function, FunctionType):
+        there = found(function.__module__, function.__qualname__)
+        if not isinstance(there, FunctionType) and getattr(there, "__mlirad_function__", None) is function:
+            return there
+    return function
+
+
+def found(module: str, name: str) -> Any:
+    """The object under a dotted name in a module; None if there is none."""
+    there: Any = sys.modules.get(module)
+    for part in name.split("."):
+        there = getattr(there, part, None)
+    return there
+
+
+def copied(function: FunctionType) -> FunctionType:
+    """Another function of the same code, over the same variables."""
+    made = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    made.__kwdefaults__, made.__doc__ = function.__kwdefaults__, function.__doc__
+    made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+    return made
+
+
+def name_of(function: Any) -> str:
+    return getattr(plain(function), "__name__", type(function).__name__)

@@ -1,0 +1,95 @@
+"""What transforms of functions have in common."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from inspect import getattr_static
+from types import MethodType
+from typing import Any
+
+from mlirad.location import SourceLocation
+from mlirad.requests.python_functions import importable, name_of, plain
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A transform of `function`, which is a plain function or another request.
+
+    Two are equal if they are the same transform of one function: of callable objects, by their identity.
+    """
+
+    function: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Request) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        # A method is another object each time that it is asked for.
+        function = self.function if isinstance(self.function, Request | MethodType) else id(self.function)
+        return type(self), function, *(getattr(self, field.name) for field in fields(self)[1:])
+
+    def __reduce__(self) -> Any:
+        return _made, (
+            type(self),
+            importable(self.function),
+            *(getattr(self, field.name) for field in fields(self)[1:]),
+        )
+
+    @property
+    def __name__(self) -> str:
+        return f"{type(self).__qualname__.lower()}({name_of(self.function)})"
+
+    @property
+    def transformed(self) -> Any:
+        """The function that the transform is of, or the innermost one is."""
+        inner = plain(self.function)
+        return inner.transformed if isinstance(inner, Request) else inner
+
+    @property
+    def signature(self) -> inspect.Signature | None:
+        """How it is called; None where it is called as its function is."""
+        inner = plain(self.function)
+        return inner.signature if isinstance(inner, Request) else None
+
+    @property
+    def summary(self) -> str:
+        """What it computes, in a sentence."""
+        return f"{self.__name__}, a transform of {name_of(self.transformed)}."
+
+
+def standing_for(transform: Any, request: Callable[..., Request]) -> None:
+    """Mark a transform: a kernel that mentions it makes the request that `request(function, ...)` is."""
+    transform.__mlirad_transform__ = transform, request
+
+
+def transform_of(function: Any) -> Callable[..., Request] | None:
+    """The request that a transform stands for; None for what is no transform."""
+    if isinstance(function, type) and issubclass(function, Request):
+        return function
+    marked, request = getattr_static(function, "__mlirad_transform__", (None, None))
+    return request if marked is function else None  # `functools.wraps` copies the mark
+
+
+def _made(kind: type[Request], function: Any, *rest: Any) -> Request:
+    return kind(plain(function), *rest)
+
+
+def definition_of(function: Any) -> SourceLocation | None:
+    """Where a function, or what a transform is of, is defined."""
+    function = function.transformed if isinstance(function, Request) else function
+    code = getattr(function, "__code__", None)
+    return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno)
+
+
+def parameters_of(function: Any) -> tuple[str, ...]:
+    """The names of the positional parameters of a function, or of what a transform is of; none, where they are not
+    known."""
+    function = function.transformed if isinstance(function, Request) else function
+    code = getattr(function, "__code__", None)
+    names = () if code is None else code.co_varnames[: code.co_argcount]
+    return names[1:] if isinstance(function, MethodType) else names
