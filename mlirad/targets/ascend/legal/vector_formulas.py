@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.dialect.core.expr import Expr, Number, apply, where
+from mlirad.dialect.core.expr import Expr, Number, apply, where, zeros_like
 from mlirad.library import primitives
 
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
@@ -160,8 +160,9 @@ def cosh(x: Expr) -> Expr:
 
 
 def _reduced(x: Expr, shift: float) -> tuple[Expr, Expr]:
-    """x - (k + shift) pi in [-pi/2, pi/2], and (-1)**k as a number."""
+    """x - (k + shift) pi in [-pi/2, pi/2], and (-1)**k as a number; nan if k is above 2**15: no digits would be left."""
     count = np.rint(x * (1.0 / math.pi) - shift)
+    count = where(abs_(count) < 2.0**15, count, math.nan)
     rest, turns = x, count + shift
     for part in _PI_PARTS:
         rest = rest - turns * part
@@ -226,7 +227,8 @@ def arcsinh(x: Expr) -> Expr:
 
 def arccosh(x: Expr) -> Expr:
     t = x - 1.0
-    return where(x > 1e9, np.log(x) + _LN2, log1p(t + np.sqrt(2.0 * t + t * t)))
+    value = where(x > 1e9, np.log(x) + _LN2, log1p(t + np.sqrt(2.0 * t + t * t)))
+    return where(x >= 1.0, value, math.nan)
 
 
 def arctanh(x: Expr) -> Expr:
@@ -249,7 +251,8 @@ def hypot(x: Expr, y: Expr) -> Expr:
     a, b = abs_(x), abs_(y)
     greater, lesser = maximum(a, b), minimum(a, b)
     ratio = where(greater > 0.0, lesser / greater, 0.0)
-    return where(greater < math.inf, greater * np.sqrt(1.0 + ratio * ratio), greater + lesser)
+    value = where(greater < math.inf, greater * np.sqrt(1.0 + ratio * ratio), greater + lesser)
+    return where((a == math.inf) | (b == math.inf), math.inf, value)
 
 
 def logaddexp(x: Expr, y: Expr) -> Expr:
@@ -266,7 +269,8 @@ def power(x: Expr, y: Expr) -> Expr:
     """e**(y log|x|), with what rounding the product leaves out; signs and special cases as IEEE 754's pow."""
     exponent, rest = product(y, np.log(abs_(x)))
     value = np.exp(exponent)
-    value = where(abs_(exponent) < 1e4, value + value * rest, value)
+    has_rest = (abs_(exponent) < 1e4) & (abs_(y) < 1e34) & (value < math.inf)
+    value = where(has_rest, value + value * rest, value)
     is_whole, half = np.rint(y) == y, 0.5 * y
     signed = where(np.rint(half) == half, value, -value)
     negative = where(is_whole, signed, where(x == -math.inf, value, math.nan))
@@ -285,19 +289,24 @@ def modf(x: Expr) -> tuple[Expr, Expr]:
     return copysign(where(x == whole, 0.0, x - whole), x), whole
 
 
-def _remainder(x: Expr, y: Expr, quotient: Expr) -> Expr:
-    """x - quotient y, the product taken exactly."""
-    rounded, rest = product(quotient, y)
-    return (x - rounded) - rest
+def _remainder(x: Expr, y: Expr) -> Expr:
+    """x - k y in [0, y), for x >= 0 and y > 0 whose quotient is below 2**22; exact."""
+    is_large = y > 1e30  # the parts of the product would overflow
+    quotient = np.trunc(x / y)
+    a, b = where(is_large, x * 2.0**-40, x), where(is_large, y * 2.0**-40, y)
+    rounded, rest = product(quotient, b)
+    value = (a - rounded) - rest
+    value = where(value < 0.0, value + b, value)
+    value = where(value >= b, value - b, value)
+    value = where(is_large, value * 2.0**40, value)
+    value = where(quotient == 0.0, x, value)
+    return where(quotient < 2.0**22, value, math.nan)
 
 
 def fmod(x: Expr, y: Expr) -> Expr:
+    """First the remainder of 2**21 y: nan if the quotient is above 2**43."""
     a, b = abs_(x), abs_(y)
-    value = _remainder(a, b, np.trunc(a / b))
-    value = where(value < 0.0, value + b, value)
-    value = where(value >= b, value - b, value)
-    value = where((b == math.inf) & (a < math.inf), a, value)
-    return copysign(value, x)
+    return copysign(_remainder(_remainder(a, b * 2.0**21), b), x)
 
 
 def mod(x: Expr, y: Expr) -> Expr:
@@ -310,14 +319,16 @@ def mod(x: Expr, y: Expr) -> Expr:
 def floor_divide(x: Expr, y: Expr) -> Expr:
     value = np.rint((x - mod(x, y)) / y)
     value = where(value == 0.0, copysign(value, x / y), value)
-    value = where((y == y) & (abs_(y) == math.inf) & (abs_(x) < math.inf), np.floor(with_sign_of(x, y) * 1e-38), value)
-    return where(y == 0.0, x / y, value)
+    quotient, is_finite = x / y, abs_(x) < math.inf
+    value = where((y == 0.0) | (is_finite & (abs_(quotient) > 2.0**40)), quotient, value)
+    near_zero = where(with_sign_of(x, y) < 0.0, -1.0, zeros_like(x))
+    return where(is_finite & (abs_(y) == math.inf), near_zero, value)
 
 
 def _scaled_complement(a: Expr) -> Expr:
     """e**(a*a) erfc(a) for a >= 0.45."""
     t = where(a < math.inf, (a - 4.0) / (a + 4.0), 1.0)
-    return polynomial(t, _ERFCX) / (1.0 + 2.0 * a)
+    return 0.5 * polynomial(t, _ERFCX) / (0.5 + a)
 
 
 def _complement(a: Expr) -> Expr:
