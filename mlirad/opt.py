@@ -18,7 +18,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from mlirad import __version__, autodiff, lowering
 from mlirad.dialect.core.types import from_location
 from mlirad.dialect_version import require_version, stamped
-from mlirad.errors import CompileError
+from mlirad.errors import CompileError, TargetError
 from mlirad.options import Environment
 from mlirad.targets.finding import find_target
 from mlirad.targets.output import StageOutput
@@ -68,7 +68,9 @@ class MliradOptMain(xDSLOptMain):
             "still exits with 0; for crashes, hangs (with timeout) and wrong results",
         )
         arg_parser.add_argument(
-            "--dialects-of", metavar="TARGET", help="a target whose own dialects the file has, too (`acme`, say)"
+            "--dialects-of",
+            metavar="TARGET",
+            help="a target (`acme`, say) whose own dialects and passes are known, too",
         )
         arg_parser.formatter_class = argparse.RawDescriptionHelpFormatter
         own = [f"  {each.name:35} {summary(each)}" for each in passes()]
@@ -113,6 +115,12 @@ class MliradOptMain(xDSLOptMain):
         self.available_targets[StageOutput.name] = lambda: StageOutput
 
     def setup_pipeline(self) -> None:
+        if self.args.dialects_of is not None:
+            target = find_target(self.args.dialects_of)
+            for found in target.passes():
+                if found.name in self.available_passes:
+                    raise TargetError(f"the target {target.name!r} has a pass {found.name!r}, and there is one already")
+                self.register_pass(found.name, _always(found))
         super().setup_pipeline()
         report = self.pipeline.callback
 

@@ -18,10 +18,11 @@ from mlirad.errors import TargetError
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Dialect
+    from xdsl.passes import ModulePass
 
     from mlirad.targets.memory_report import MemoryReport
 
-API_VERSION = (1, 0)
+API_VERSION = (1, 1)
 """Of this interface. What would break a target raises the first number, what is added to it the second."""
 
 
@@ -119,6 +120,10 @@ class Target(ABC):
         An op of these that is an `NdOp` with a spelling is what calls of that function become, in code for this target
         only; other targets compile the function itself.
         """
+        return ()
+
+    def passes(self) -> tuple[type[ModulePass], ...]:
+        """The target's own passes: with its dialects, `mlirad-opt --dialects-of NAME` knows them."""
         return ()
 
     @abstractmethod

@@ -27,7 +27,7 @@ class AscendTarget(Target):
     """The vector and cube cores of Huawei's Ascend 910B, executed by a simulator. `soc`: the chip, by Huawei's name."""
 
     name: ClassVar[str] = "ascend"
-    api_version: ClassVar[tuple[int, int]] = (1, 0)
+    api_version: ClassVar[tuple[int, int]] = (1, 1)
     loads: ClassVar[str] = "hivm-physical"
 
     soc: str = "Ascend910B1"
@@ -59,6 +59,14 @@ class AscendTarget(Target):
         from mlirad.targets.ascend.hivm.hivm import HACC, HIVM
 
         return (HIVM, HACC)
+
+    def passes(self) -> tuple[type[ModulePass], ...]:
+        from mlirad.targets.ascend.emit.physical import HivmPhysical
+        from mlirad.targets.ascend.emit.virtual import HivmVirtual
+        from mlirad.targets.ascend.kernels.kernel_outlining import AscendKernels
+        from mlirad.targets.ascend.legal.legalize import AscendLegal
+
+        return (AscendLegal, AscendKernels, HivmVirtual, HivmPhysical)
 
     def check(self, module: ModuleOp) -> list[TargetError]:
         from mlirad.targets.ascend.legal.problems import problems_in

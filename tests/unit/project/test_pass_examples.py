@@ -17,8 +17,14 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from mlirad import opt
+from mlirad.targets.finding import find_target, target_names
 
-PASSES = {found.name: found for found in opt.passes()}
+OWNERS = {found.name: name for name in target_names() for found in find_target(name).passes()}
+"""Of each pass of a target, the target."""
+PASSES = {
+    found.name: found
+    for found in (*opt.passes(), *(each for name in target_names() for each in find_target(name).passes()))
+}
 EXAMPLE = re.compile(
     r"^Before:\n\n(?P<before>(?: {4}.*\n)+)\nAfter `(?P<pipeline>mlirad-[^`]+)`:\n\n(?P<after>(?: {4}.*(?:\n|$))+)",
     re.MULTILINE,
@@ -57,21 +63,22 @@ def forget_names(op: Operation) -> None:
         value.name_hint = None
 
 
-def untruths(shown: Example) -> list[str]:
+def untruths(shown: Example, *options: str) -> list[str]:
     """The functions that the pass makes otherwise than the example says."""
-    before = functions(shown.before)
-    after = functions(shown.after)
-    made = functions(shown.before, "-p", shown.pipeline)
+    before = functions(shown.before, *options)
+    after = functions(shown.after, *options)
+    made = functions(shown.before, *options, "-p", shown.pipeline)
     return [name for name in {**after, **made} if made.get(name) != after.get(name, before.get(name))]
 
 
 @pytest.mark.parametrize("name", sorted(PASSES))
 def test_the_example_of_a_pass_is_true(name: str) -> None:
     shown = example(PASSES[name])
+    known = ("--dialects-of", OWNERS[name]) if name in OWNERS else ()
     assert shown, f"the docstring of {PASSES[name].__name__} shows no IR before and after; see CONTRIBUTING.md"
     assert re.fullmatch(rf"{name}(\{{.*\}})?", shown.pipeline)
-    assert not untruths(shown)
-    assert functions(shown.before) != functions(shown.before, "-p", shown.pipeline)
+    assert not untruths(shown, *known)
+    assert functions(shown.before, *known) != functions(shown.before, *known, "-p", shown.pipeline)
 
 
 @pytest.mark.parametrize("name", sorted(PASSES))
@@ -97,5 +104,5 @@ def test_help_has_a_line_for_each_pass(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(SystemExit):
         opt.main(["--help"])
     text = capsys.readouterr().out
-    for name, found in PASSES.items():
-        assert re.search(rf"^  {name} +[A-Z].*\.$", text, re.MULTILINE), opt.summary(found)
+    for found in opt.passes():
+        assert re.search(rf"^  {found.name} +[A-Z].*\.$", text, re.MULTILINE), opt.summary(found)

@@ -17,7 +17,7 @@ from xdsl.dialects import arith, builtin, func, scf
 from xdsl.parser import Parser
 
 import mlirad
-from mlirad import cli
+from mlirad import cli, opt
 from mlirad.dialect.nd import Nd
 from mlirad.errors import TargetError
 from mlirad.location import SourceLocation
@@ -91,10 +91,10 @@ def test_an_unknown_option_names_those_that_exist(installed) -> None:
         (
             "elsewhere_target:Elsewhere",
             CODE + "    api_version = (2, 0)",
-            r"(?s)for version 2\.0 of the interface, and this is 1\.0.*upgrade mlirad",
+            r"(?s)for version 2\.0 of the interface, and this is 1\.1.*upgrade mlirad",
         ),
         ("elsewhere_target:Elsewhere", CODE + "    api_version = (0, 3)", r"(?s)version 0\.3.*upgrade elsewhere"),
-        ("elsewhere_target:Elsewhere", CODE + "    api_version = 1", r"(?s)does not say which version.*\(1, 0\)"),
+        ("elsewhere_target:Elsewhere", CODE + "    api_version = 1", r"(?s)does not say which version.*\(1, 1\)"),
         (
             "elsewhere_target:Half",
             "from mlirad.targets.target import Target\nclass Half(Target):\n"
@@ -172,6 +172,34 @@ def test_a_target_shows_what_a_call_did(installed, tmp_path, capsys: pytest.Capt
     assert cli.main(["elsewhere", "view", f"{program}:g", "1.0"]) == 2
     with pytest.raises(SystemExit):
         cli.main(["nowhere", "view", f"{program}:f"])
+
+
+PASSES = """
+    def passes(self):
+        return (Mark,)
+
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.passes import ModulePass
+
+class Mark(ModulePass):
+    name = "elsewhere-mark"
+    def apply(self, ctx, op):
+        op.attributes["marked"] = UnitAttr()
+"""
+
+
+def test_mlirad_opt_knows_the_passes_of_a_target(installed, tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty.mlir").write_text("builtin.module {}")
+    words = [str(tmp_path / "empty.mlir"), "-p", "elsewhere-mark"]
+    installed(code=CODE + PASSES, elsewhere="elsewhere_target:Elsewhere")
+    opt.main([*words, "--dialects-of", "elsewhere"])
+    assert "attributes {marked}" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        opt.main(words)
+    installed("another", code=CODE + PASSES.replace("elsewhere-mark", "mlirad-cse"), other="elsewhere_target:Elsewhere")
+    with pytest.raises(SystemExit):
+        opt.main([*words, "--dialects-of", "elsewhere"])
+    assert "'elsewhere' has a pass 'mlirad-cse', and there is one already" in capsys.readouterr().err
 
 
 def test_the_command_lists_targets(installed, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,9 +46,39 @@ _IDS = (EventId.ID0, EventId.ID1)
 
 @dataclass(frozen=True)
 class HivmPhysical(ModulePass):
-    """Plan addresses, and synchronise the pipes.
+    """Plan addresses, and synchronise the pipes. Loops over tiles get two buffers of each kind, and flags.
 
     soc: the chip.
+
+    Before:
+
+        func.func @double(%x: memref<40xf32, #hivm.address_space<gm>>, %y: memref<40xf32, #hivm.address_space<gm>>)
+            attributes {hacc.entry, hacc.function_kind = #hacc.function_kind<DEVICE>,
+                        hivm.func_core_type = #hivm.func_core_type<AIV>} {
+          %0 = memref.alloc() : memref<40xf32, #hivm.address_space<ub>>
+          "hivm.hir.load"(%x, %0) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0>}>
+            : (memref<40xf32, #hivm.address_space<gm>>, memref<40xf32, #hivm.address_space<ub>>) -> ()
+          "hivm.hir.store"(%0, %y)
+            : (memref<40xf32, #hivm.address_space<ub>>, memref<40xf32, #hivm.address_space<gm>>) -> ()
+          func.return
+        }
+
+    After `mlirad-hivm-physical{soc=Ascend910B1}`:
+
+        func.func @double(%x: memref<40xf32, #hivm.address_space<gm>>, %y: memref<40xf32, #hivm.address_space<gm>>)
+            attributes {hacc.entry, hacc.function_kind = #hacc.function_kind<DEVICE>,
+                        hivm.func_core_type = #hivm.func_core_type<AIV>} {
+          %0 = arith.constant 0 : i64
+          %1 = "hivm.hir.pointer_cast"(%0) <{operandSegmentSizes = array<i32: 1, 0>}>
+            : (i64) -> memref<40xf32, #hivm.address_space<ub>>
+          "hivm.hir.load"(%x, %1) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0>}>
+            : (memref<40xf32, #hivm.address_space<gm>>, memref<40xf32, #hivm.address_space<ub>>) -> ()
+          "hivm.hir.pipe_barrier"() <{pipe = #hivm.pipe<PIPE_ALL>}> : () -> ()
+          "hivm.hir.store"(%1, %y)
+            : (memref<40xf32, #hivm.address_space<ub>>, memref<40xf32, #hivm.address_space<gm>>) -> ()
+          "hivm.hir.pipe_barrier"() <{pipe = #hivm.pipe<PIPE_ALL>}> : () -> ()
+          func.return
+        }
     """
 
     name = "mlirad-hivm-physical"
@@ -88,8 +118,9 @@ class _Kernel:
         self.separate(self.function.body.block, pipelines)
         end = self.function.get_return_op()
         assert end is not None
-        with emitting(InsertPoint.before(end), end.location):
-            insert(PipeBarrierOp(Pipe.ALL))
+        if not isinstance(end.prev_op, PipeBarrierOp):
+            with emitting(InsertPoint.before(end), end.location):
+                insert(PipeBarrierOp(Pipe.ALL))
 
     # Addresses
 
@@ -186,11 +217,13 @@ class _Kernel:
             written |= outputs
 
     def separate(self, block: Block, pipelines: set[scf.ForOp]) -> None:
-        """Outside of pipelines, everything waits for what comes before it."""
-        for op in ops_of(block):
+        """Outside of pipelines, everything waits for what comes before it. At its end the kernel waits for all."""
+        ops = list(ops_of(block))
+        is_alone = block is self.function.body.block and not any(isinstance(op, Instruction) for op in ops)
+        for op in ops:
             if isinstance(op, scf.ForOp) and op not in pipelines:
                 self.separate(op.body.block, pipelines)
-            elif isinstance(op, Instruction | scf.ForOp) and block is not self.function.body.block:
+            elif isinstance(op, Instruction | scf.ForOp) and not is_alone:
                 with emitting(InsertPoint.after(op), op.location):
                     insert(PipeBarrierOp(Pipe.ALL))
 

@@ -55,6 +55,54 @@ class HivmVirtual(ModulePass):
     """Write kernels as loops over tiles.
 
     soc: the chip.
+
+    Before:
+
+        func.func @exp(%x: memref<40xf32, #hivm.address_space<gm>>, %y: memref<40xf32, #hivm.address_space<gm>>)
+            attributes {hacc.entry, hacc.function_kind = #hacc.function_kind<DEVICE>,
+                        hivm.func_core_type = #hivm.func_core_type<AIV>} {
+          linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>],
+                          iterator_types = ["parallel"]}
+              ins(%x : memref<40xf32, #hivm.address_space<gm>>) outs(%y : memref<40xf32, #hivm.address_space<gm>>) {
+          ^bb0(%0: f32, %1: f32):
+            %2 = math.exp %0 : f32
+            linalg.yield %2 : f32
+          }
+          func.return
+        }
+
+    After `mlirad-hivm-virtual{soc=Ascend910B1}`:
+
+        func.func @exp(%x: memref<40xf32, #hivm.address_space<gm>>, %y: memref<40xf32, #hivm.address_space<gm>>)
+            attributes {hacc.entry, hacc.function_kind = #hacc.function_kind<DEVICE>,
+                        hivm.func_core_type = #hivm.func_core_type<AIV>} {
+          %0 = memref.alloc() : memref<40xf32, #hivm.address_space<ub>>
+          %1 = memref.alloc() : memref<40xf32, #hivm.address_space<ub>>
+          %2 = "hivm.hir.get_block_idx"() : () -> i64
+          %3 = arith.index_cast %2 : i64 to index
+          %4 = arith.constant 1 : index
+          %5 = arith.constant 1 : index
+          scf.for %6 = %3 to %4 step %5 {
+            %7 = arith.constant 40 : index
+            %8 = arith.muli %6, %7 : index
+            %9 = memref.reinterpret_cast %x to offset: [%8], sizes: [40], strides: [1]
+              : memref<40xf32, #hivm.address_space<gm>>
+                to memref<40xf32, strided<[1], offset: ?>, #hivm.address_space<gm>>
+            "hivm.hir.load"(%9, %0) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0>}>
+              : (memref<40xf32, strided<[1], offset: ?>, #hivm.address_space<gm>>,
+                 memref<40xf32, #hivm.address_space<ub>>) -> ()
+            "hivm.hir.vexp"(%0, %1) <{transpose = array<i64>, broadcast = array<i64>,
+                                      operandSegmentSizes = array<i32: 1, 1, 0>}>
+              : (memref<40xf32, #hivm.address_space<ub>>, memref<40xf32, #hivm.address_space<ub>>) -> ()
+            %10 = memref.reinterpret_cast %y to offset: [%8], sizes: [40], strides: [1]
+              : memref<40xf32, #hivm.address_space<gm>>
+                to memref<40xf32, strided<[1], offset: ?>, #hivm.address_space<gm>>
+            "hivm.hir.store"(%1, %10)
+              : (memref<40xf32, #hivm.address_space<ub>>,
+                 memref<40xf32, strided<[1], offset: ?>, #hivm.address_space<gm>>) -> ()
+          }
+          func.return
+        }
     """
 
     name = "mlirad-hivm-virtual"

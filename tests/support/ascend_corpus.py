@@ -1,0 +1,269 @@
+"""Compares the Ascend target with the cpu target: functions, programs, and their gradients, at every size and dtype.
+
+`python tests/support/ascend_corpus.py --page docs/verification/ascend.md` measures all (`make ascend`).
+
+Reads: the compiler. Writes: a page, if asked. Leaves: nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+import mlirad
+from mlirad import nn
+
+Array = np.ndarray[Any, Any]
+SIZES = (1, 7, 31, 32, 33, 2048, 65537)
+BANDS: dict[Any, float] = {np.float32: 1e-5, np.float16: 2e-3}
+FLOOR = 2.0**-6
+"""Errors are relative to a result, or to this part of the largest result where it is smaller."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The numbers that a function is asked for: usual ones between `low` and `high`, and a wide choice.
+
+    The wide choice has numbers of every magnitude from `smallest` to `largest`, zeros, infinities, nan, and the largest
+    and smallest numbers of the dtype; if `is_bounded`, none beyond `smallest` and `largest`.
+    """
+
+    low: float = -4.0
+    high: float = 4.0
+    smallest: float = 0.0
+    largest: float = math.inf
+
+    def usual(self, size: int, dtype: Any, rng: np.random.Generator) -> Array:
+        return rng.uniform(self.low, self.high, size).astype(dtype)
+
+    def wide(self, size: int, dtype: Any, rng: np.random.Generator) -> Array:
+        info = np.finfo(dtype)
+        smallest = max(self.smallest, float(info.smallest_subnormal))
+        largest = min(self.largest, float(info.max))
+        magnitudes = np.exp(rng.uniform(math.log(smallest), math.log(largest), size))
+        edges = np.array([0.0, 0.5, 1.0, 2.0, smallest, 100 * smallest, max(smallest, float(info.tiny)), largest])
+        edges = np.concatenate([edges, -edges, [math.inf, -math.inf, math.nan]])
+        kind, sign = rng.integers(4, size=size), rng.choice([1.0, -1.0], size)
+        found = np.select([kind < 2, kind == 2], [self.usual(size, np.float64, rng), sign * magnitudes])
+        found = np.where(kind == 3, rng.choice(edges, size), found)
+        return np.clip(found, -info.max, info.max, where=np.isfinite(found), out=found).astype(dtype)
+
+
+ANY, POSITIVE, UNIT = Domain(), Domain(0.05, 4.0), Domain(-0.97, 0.97)
+PERIODIC = Domain(largest=1e5)
+DIVIDEND, DIVISOR = Domain(0.05, 4.0, 1e-6, 1e6), Domain(0.2, 4.0, 1e-6, 1e6)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A function of arrays of a size, and the domain of each; whether its results have gradients."""
+
+    function: Callable[..., Any]
+    domains: tuple[Domain, ...]
+    has_gradient: bool = True
+
+    @property
+    def name(self) -> str:
+        name = self.function.__name__
+        module = "special" if self.is_of_scipy else "np" if getattr(np, name, None) is self.function else "nn"
+        return f"{module}.{name}"
+
+    @property
+    def is_of_scipy(self) -> bool:
+        return getattr(special, self.function.__name__, None) is self.function
+
+    def arguments(self, size: int, dtype: Any, is_wide: bool = False) -> list[Array]:
+        rng = np.random.default_rng([size, np.dtype(dtype).itemsize, is_wide])
+        return [(each.wide if is_wide else each.usual)(size, dtype, rng) for each in self.domains]
+
+    def call(self, *args: Any) -> Any:
+        """SciPy computes of float16 in float64, which the target refuses: float32 instead."""
+        if not self.is_of_scipy or args[0].dtype != np.float16:
+            return self.function(*args)
+        return self.function(*[each.astype(np.float32) for each in args]).astype(np.float16)
+
+    def errors(self, size: int, dtype: Any) -> tuple[float, float]:
+        """Of the values, of usual numbers and of the wide choice; and of the gradient."""
+        function = self.call
+        kernels = [mlirad.jit(lambda *args: function(*args), target=target) for target in ("ascend", "cpu")]
+        worst = 0.0
+        for is_wide in (False, True):
+            args = self.arguments(size, dtype, is_wide)
+            worst = max(worst, apart(*(kernel(*args) for kernel in kernels), floor=0.0 if is_wide else FLOOR))
+        args = (*self.arguments(size, dtype), weights(size, dtype=dtype))
+        return worst, gradient_error(function, args) if self.has_gradient else 0.0
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function of arrays, whose shapes are those of a size; the greatest size that it is asked for."""
+
+    function: Callable[..., Any]
+    shapes: Callable[[int], Sequence[tuple[int, ...]]]
+    largest: int = 65537
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    def errors(self, size: int, dtype: Any) -> tuple[float, float]:
+        rng = np.random.default_rng([size, 7])
+        args = [rng.standard_normal(shape).astype(dtype) for shape in self.shapes(size)]
+        found = [mlirad.jit(self.function, target=target)(*args) for target in ("ascend", "cpu")]
+        weighed = (*args, weights(*np.shape(found[1]), dtype=dtype))
+        return apart(*found, floor=FLOOR), gradient_error(self.function, weighed)
+
+
+def weights(*shape: int, dtype: Any) -> Array:
+    return np.random.default_rng(shape).uniform(0.5, 1.5, shape).astype(dtype)
+
+
+def gradient_error(function: Callable[..., Any], args: Sequence[Array]) -> float:
+    """Of the gradient of the sum of the results, times the last argument."""
+
+    def weighed(*args: Array) -> Any:
+        found = function(*args[:-1])
+        parts = found if isinstance(found, tuple) else (found,)
+        return sum([np.sum(part * args[-1]) for part in parts])
+
+    asked = tuple(range(len(args) - 1))
+    found = [mlirad.grad(weighed, argnums=asked, target=target)(*args) for target in ("ascend", "cpu")]
+    return apart(*found, floor=FLOOR)
+
+
+def apart(found: Any, expected: Any, floor: float) -> float:
+    """The largest relative error; infinity for a special value, a dtype or a shape that is another one.
+
+    The smallest number of a dtype is no difference.
+    """
+    if isinstance(expected, tuple):
+        return max(apart(*each, floor=floor) for each in zip(found, expected, strict=True))
+    found, expected = np.asarray(found), np.asarray(expected)
+    if (found.dtype, found.shape) != (expected.dtype, expected.shape):
+        return math.inf
+    smallest = 0.0 if found.dtype == bool else float(np.finfo(found.dtype).smallest_subnormal)
+    found, expected = found.astype(np.float64), expected.astype(np.float64)
+    is_finite = np.isfinite(expected)
+    if not np.array_equal(found[~is_finite], expected[~is_finite], equal_nan=True):
+        return math.inf
+    found, expected = found[is_finite], expected[is_finite]
+    difference = np.abs(found - expected)
+    scale = np.maximum(np.abs(expected), floor * np.abs(expected).max(initial=0.0))
+    return float(np.divide(difference, scale, where=difference > smallest, out=np.zeros_like(scale)).max(initial=0.0))
+
+
+def _subjects() -> list[Subject]:
+    of_any = (
+        *(np.negative, np.positive, np.absolute, np.fabs, np.sign, np.exp, np.exp2, np.expm1),
+        *(np.arctan, np.sinh, np.cosh, np.tanh, np.arcsinh, np.square, np.cbrt, np.floor, np.ceil, np.trunc, np.rint),
+        *(np.fix, np.degrees, np.radians, np.deg2rad, np.rad2deg, np.nan_to_num, np.round, np.modf),
+        *(nn.relu, nn.gelu, nn.silu, nn.sigmoid, nn.softplus, nn.leaky_relu, special.expit),
+        *(special.erf, special.erfc, special.erfcx),
+    )
+    of_two = (
+        *(np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.fmax, np.fmin, np.arctan2, np.hypot),
+        *(np.logaddexp, np.logaddexp2, np.copysign, np.heaviside),
+    )
+    comparisons = (np.greater, np.less, np.equal, np.not_equal, np.greater_equal, np.less_equal)
+    of_positive = (np.log, np.log2, np.log10, np.log1p, np.sqrt, np.reciprocal, special.entr)
+    return [
+        *(Subject(each, (ANY,)) for each in of_any),
+        *(Subject(each, (PERIODIC,)) for each in (np.sin, np.cos, np.tan, np.sinc)),
+        *(Subject(each, (POSITIVE,)) for each in of_positive),
+        *(Subject(each, (UNIT,)) for each in (np.arcsin, np.arccos, np.arctanh)),
+        *(Subject(np.arccosh, (Domain(1.01, 5.0),)), Subject(special.logit, (Domain(0.02, 0.98),))),
+        *(Subject(each, (ANY,), False) for each in (np.isnan, np.isinf, np.isfinite, np.signbit, np.logical_not)),
+        *(Subject(each, (ANY, ANY)) for each in of_two),
+        *(Subject(each, (POSITIVE, POSITIVE)) for each in (np.power, special.xlogy, special.xlog1py)),
+        *(Subject(each, (DIVIDEND, DIVISOR)) for each in (np.fmod, np.remainder, np.floor_divide)),
+        *(Subject(each, (ANY, ANY), False) for each in comparisons),
+    ]
+
+
+def softmax(x: Array) -> Array:
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
+def logsumexp(x: Array) -> Array:
+    m = np.max(x, axis=1)
+    return m + np.log(np.sum(np.exp(x - m[:, None]), axis=1))
+
+
+def layernorm(x: Array, scale: Array, shift: Array) -> Array:
+    centred = x - np.mean(x, axis=1, keepdims=True)
+    deviation = np.sqrt(np.mean(centred**2, axis=1, keepdims=True) + x.dtype.type(1e-3))
+    return centred / deviation * scale + shift
+
+
+def attention(q: Array, k: Array, v: Array) -> Array:
+    return softmax(q @ k.T / q.dtype.type(8**0.5)) @ v
+
+
+def mean_squared_error(x: Array, y: Array) -> Any:
+    return np.mean((x - y) ** 2)
+
+
+def cross_entropy(x: Array, y: Array) -> Any:
+    """x: logits, a row each; y: logits of the wanted probabilities."""
+    return -np.mean(np.sum(softmax(y) * (x - logsumexp(x)[:, None]), axis=1))
+
+
+def _rows(n: int) -> tuple[int, int]:
+    return 3, n
+
+
+SUBJECTS = _subjects()
+PROGRAMS = [
+    Program(softmax, lambda n: [_rows(n)]),
+    Program(logsumexp, lambda n: [_rows(n)]),
+    Program(layernorm, lambda n: [_rows(n), (n,), (n,)]),
+    Program(attention, lambda n: [(n, 8), (n, 8), (n, 5)], 2048),
+    Program(mean_squared_error, lambda n: [(n,), (n,)]),
+    Program(cross_entropy, lambda n: [(n, 10), (n, 10)]),
+]
+
+
+def measured(subject: Subject | Program, dtype: Any) -> tuple[float, float]:
+    """The largest errors of values and of gradients, over all sizes."""
+    sizes = [size for size in SIZES if isinstance(subject, Subject) or size <= subject.largest]
+    errors = [subject.errors(size, dtype) for size in sizes]
+    return max(value for value, _ in errors), max(gradient for _, gradient in errors)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Exit code 1: an error is above its band."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--page", type=Path)
+    found = parser.parse_args(args)
+    warnings.simplefilter("ignore")
+    rows, code = [], 0
+    for subject in (*SUBJECTS, *PROGRAMS):
+        if found.names and subject.name.split(".")[-1] not in found.names:
+            continue
+        start = time.perf_counter()
+        errors = [(measured(subject, dtype), band) for dtype, band in BANDS.items()]
+        row = " | ".join(f"{error:.1e}" if error else "0" for pair, _ in errors for error in pair)
+        is_within = all(error <= band for pair, band in errors for error in pair)
+        rows.append(f"| `{subject.name}` | {row} |")
+        print(rows[-1], f"{time.perf_counter() - start:.1f} s", "" if is_within else "<-- above its band", flush=True)
+        code |= not is_within
+    if found.page is not None:
+        found.page.write_text("\n".join([found.page.read_text().split("| function")[0] + HEAD, *rows, ""]))
+    return code
+
+
+HEAD = "| function | float32 | its gradient | float16 | its gradient |\n|---|---|---|---|---|"
+
+if __name__ == "__main__":
+    raise SystemExit(main())
