@@ -160,7 +160,7 @@ def cosh(x: Expr) -> Expr:
 
 
 def _reduced(x: Expr, shift: float) -> tuple[Expr, Expr]:
-    """x - (k + shift) pi in [-pi/2, pi/2], and (-1)**k as a number; nan if k is above 2**15: no digits would be left."""
+    """x - (k + shift) pi in [-pi/2, pi/2], and (-1)**k as a number; nan if k is above 2**15."""
     count = np.rint(x * (1.0 / math.pi) - shift)
     count = where(abs_(count) < 2.0**15, count, math.nan)
     rest, turns = x, count + shift
