@@ -12,7 +12,8 @@ from itertools import pairwise
 from math import prod
 
 from mlirad.frontend.values.numpy_strides import strides_of
-from mlirad.frontend.values.views import New, View
+from mlirad.frontend.values.views.view import View
+from mlirad.frontend.values.views.view_steps import New
 from mlirad.signature import ArrayLeaf
 
 

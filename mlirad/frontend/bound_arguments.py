@@ -23,7 +23,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.numpy_strides import strides_of
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Alternative, Ref, Static, Tuple, Value
-from mlirad.frontend.values.views import View
+from mlirad.frontend.values.views.view import View
 from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature
 
 

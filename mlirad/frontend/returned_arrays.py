@@ -29,7 +29,8 @@ from mlirad.frontend.join.selectors import renumbered
 from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.sizes import Dim, Size, require_known
 from mlirad.frontend.values.values import Alternative, Ref, Value
-from mlirad.frontend.values.views import Affine, New, View, Windows
+from mlirad.frontend.values.views.view import View
+from mlirad.frontend.values.views.view_steps import Affine, New, Windows
 
 SHAPE_OF_RESULT = "the shape of a result"
 

@@ -33,7 +33,7 @@ from mlirad.frontend.values.values import (
     Value,
     kind_of,
 )
-from mlirad.frontend.values.views import shadow
+from mlirad.frontend.values.views.row_major import shadow
 from mlirad.library.python import builtin
 from mlirad.library.python.iterators import Flat
 

@@ -33,7 +33,7 @@ from mlirad.frontend.values.poison import Poison, PoisonUsed, Unresolved
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, Traced
 from mlirad.frontend.values.values import Alternative, Closure, Entry, Object, Ref, Value
-from mlirad.frontend.values.views import View
+from mlirad.frontend.values.views.view import View
 from mlirad.library.spells import is_hidden
 from mlirad.location import SourceLocation
 

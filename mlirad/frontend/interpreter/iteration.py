@@ -38,7 +38,7 @@ from mlirad.frontend.values.values import (
     is_none,
     kind_of,
 )
-from mlirad.frontend.values.views import View
+from mlirad.frontend.values.views.view import View
 from mlirad.library.python import builtin
 from mlirad.library.spells import is_in_library
 

@@ -29,7 +29,7 @@ from mlirad.frontend.program.hints import did_you_mean, of_former_name
 from mlirad.frontend.values.numpy_strides import strides_of
 from mlirad.frontend.values.traced import of_array
 from mlirad.frontend.values.values import Alternative, Bound, Entry, Object, Owner, Ref, Static, Tuple, Value
-from mlirad.frontend.values.views import View
+from mlirad.frontend.values.views.view import View
 from mlirad.library.scipy import sparse_matrices
 from mlirad.requests.python_functions import plain
 from mlirad.requests.request import Request

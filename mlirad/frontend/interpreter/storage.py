@@ -21,12 +21,13 @@ from mlirad.frontend.join.steering import Restart
 from mlirad.frontend.join.value_names import name
 from mlirad.frontend.numpy import numpy_elementwise
 from mlirad.frontend.program import purity
-from mlirad.frontend.values import known_facts, views
+from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.descriptions import is_same
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import Traced, as_operand, of_array, require_static
 from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, inside, kind_of
+from mlirad.frontend.values.views import view_contents
 from mlirad.library.python.iterators import Flat
 
 
@@ -91,7 +92,7 @@ def write(context: Context, array: Ref, new: Expr) -> None:
     for index, alternative in enumerate(array.alternatives):
         old = context.state.store[alternative.cell]
         if array.selector is None:
-            changed = views.put(alternative.view, old, new)
+            changed = view_contents.put(alternative.view, old, new)
             name(changed.value, old.value.name_hint)
             context.state.store[alternative.cell] = changed
             continue
@@ -100,7 +101,7 @@ def write(context: Context, array: Ref, new: Expr) -> None:
         # An scf.if and not a select of tensors: it is done in place.
         taken, kept = Block(), Block()
         with building(taken), known_facts.scope():
-            insert(YieldOp(views.put(alternative.view, old, new).value))
+            insert(YieldOp(view_contents.put(alternative.view, old, new).value))
         with building(kept):
             insert(YieldOp(old.value))
         op = insert(IfOp((array.selector == index).value, [old.type], [taken], [kept]))

@@ -26,7 +26,7 @@ from mlirad.frontend.values.values import (
     Value,
     without_snapshots,
 )
-from mlirad.frontend.values.views import View
+from mlirad.frontend.values.views.view import View
 
 # The names, in frame 0 of a called function's state, of the caller's cells and objects: whatever a loop calls them
 # meanwhile, they are found there at the end. And of the function itself, so that what it sees stays alive.

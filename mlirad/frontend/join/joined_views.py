@@ -21,7 +21,8 @@ from mlirad.frontend.values.sizes import TRACED, Dim, Pattern
 from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.traced import DATA
 from mlirad.frontend.values.values import Alternative, Ref, Value, inside, parts_of
-from mlirad.frontend.values.views import WHOLE, Affine, Start, View, safe_params
+from mlirad.frontend.values.views.view import View, safe_params
+from mlirad.frontend.values.views.view_steps import WHOLE, Affine, Start
 
 
 def one_kind(a: Ref, b: Ref, left: Mapping[int, int], right: Mapping[int, int], in_loop: bool) -> tuple[Ref, Ref]:

@@ -54,7 +54,7 @@ from mlirad.frontend.values.values import (
     with_parts,
     without_snapshots,
 )
-from mlirad.frontend.values.views import View, safe_params
+from mlirad.frontend.values.views.view import View, safe_params
 from mlirad.location import SourceLocation
 from mlirad.signature import is_same_static
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, where
-from mlirad.frontend.values import views
 from mlirad.frontend.values.values import Ref
-from mlirad.frontend.values.views import Start
+from mlirad.frontend.values.views import view_contents
+from mlirad.frontend.values.views.view_steps import Start
 
 
 def selected(selector: Expr | None, positions: Sequence[int], parts: Sequence[Expr]) -> Expr:
@@ -44,6 +44,6 @@ def renumbered(selector: Expr | None, positions: Sequence[int]) -> Expr:
 def contents_of(array: Ref, store: Mapping[int, Expr]) -> Expr:
     """The elements of an array, where the cells hold `store`."""
     if (snapshot := array.current(store)) is not None:
-        return views.get(snapshot.view, snapshot.contents)
-    parts = [views.get(each.view, store[each.cell]) for each in array.alternatives]
+        return view_contents.get(snapshot.view, snapshot.contents)
+    parts = [view_contents.get(each.view, store[each.cell]) for each in array.alternatives]
     return selected(array.selector, range(len(parts)), parts)

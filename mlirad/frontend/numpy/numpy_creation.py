@@ -39,7 +39,8 @@ from mlirad.frontend.values.traced import (
     shape_of,
     stand_in,
 )
-from mlirad.frontend.values.views import View, put
+from mlirad.frontend.values.views.view import View
+from mlirad.frontend.values.views.view_contents import put
 
 
 def shape_from(shape: Any, what: str) -> Shape:

@@ -37,7 +37,8 @@ from mlirad.frontend.values.traced import (
     shape_of,
     stand_in,
 )
-from mlirad.frontend.values.views import View, get
+from mlirad.frontend.values.views.view import View
+from mlirad.frontend.values.views.view_contents import get
 
 _BOOL = np.dtype(bool)
 

@@ -36,7 +36,9 @@ from mlirad.frontend.values.traced import (
     visible,
     visible_shape,
 )
-from mlirad.frontend.values.views import View, c_strides, get, put
+from mlirad.frontend.values.views.row_major import c_strides
+from mlirad.frontend.values.views.view import View
+from mlirad.frontend.values.views.view_contents import get, put
 
 
 @cache

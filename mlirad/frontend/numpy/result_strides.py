@@ -19,7 +19,7 @@ from mlirad.frontend.values.numpy_strides import Strides, is_c_contiguous, is_un
 from mlirad.frontend.values.sizes import Shape, Size
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Value
-from mlirad.frontend.values.views import View
+from mlirad.frontend.values.views.view import View
 
 _STACKED = 3
 """From one more axis on, the order of the stacked axes of a matmul's result follows its operands'."""

@@ -26,7 +26,9 @@ from mlirad.frontend.values.shapes import broadcast_shapes, normalize_axis, orde
 from mlirad.frontend.values.sizes import Dim, Shape, Size, is_static, stand_in, value_of
 from mlirad.frontend.values.sizes import require_static as require_static_shape
 from mlirad.frontend.values.traced import Traced, require_static
-from mlirad.frontend.values.views import UNKNOWN_STRIDE, New, Start, View, shadow
+from mlirad.frontend.values.views.row_major import shadow
+from mlirad.frontend.values.views.view import View
+from mlirad.frontend.values.views.view_steps import UNKNOWN_STRIDE, New, Start
 from mlirad.library.python.iterators import as_line
 
 ViewFunction = Callable[..., View | None]

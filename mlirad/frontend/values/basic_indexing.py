@@ -23,7 +23,8 @@ from mlirad.frontend.values.affine import Int
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.sizes import Dim, Size, as_size, value_of
 from mlirad.frontend.values.traced import Traced, origins_of, require_static
-from mlirad.frontend.values.views import New, Start, View
+from mlirad.frontend.values.views.view import View
+from mlirad.frontend.values.views.view_steps import New, Start
 
 _NOT_AN_INDEX = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and "

@@ -31,7 +31,7 @@ from mlirad.frontend.values.values import (
     Value,
     parts_of,
 )
-from mlirad.frontend.values.views import View
+from mlirad.frontend.values.views.view import View
 from mlirad.signature import COMPARABLE, NUMBERS, text_of_number
 
 

@@ -12,7 +12,9 @@ import numpy as np
 
 from mlirad.frontend.values.sizes import Size, is_static
 from mlirad.frontend.values.values import Ref
-from mlirad.frontend.values.views import UNKNOWN_STRIDE, View, c_strides, shadow
+from mlirad.frontend.values.views.row_major import c_strides, shadow
+from mlirad.frontend.values.views.view import View
+from mlirad.frontend.values.views.view_steps import UNKNOWN_STRIDE
 from mlirad.signature import ArrayLeaf, Layout
 
 Strides = tuple[int, ...]

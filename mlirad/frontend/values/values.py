@@ -19,7 +19,7 @@ from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.sizes import Pattern, Shape
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.views import View
+from mlirad.frontend.values.views.view import View
 from mlirad.requests.request import Request
 from mlirad.signature import NUMBERS
 

@@ -11,7 +11,7 @@ import mlirad
 from mlirad.frontend.aliases import Alias
 from mlirad.frontend.build import build
 from mlirad.frontend.values.numpy_strides import strides_of
-from mlirad.frontend.values.views import View
+from mlirad.frontend.values.views.view import View
 from mlirad.signature import signature_of
 
 

@@ -14,7 +14,9 @@ from mlirad.errors import CompileError, DTypeError, StaticIndexError, StaticValu
 from mlirad.frontend.numpy import declarations
 from mlirad.frontend.values.basic_indexing import compose, is_basic
 from mlirad.frontend.values.traced import NeedStatic, Traced
-from mlirad.frontend.values.views import Affine, Reshape, View, Windows, get, put, safe_params
+from mlirad.frontend.values.views.view import View, safe_params
+from mlirad.frontend.values.views.view_contents import get, put
+from mlirad.frontend.values.views.view_steps import Affine, Reshape, Windows
 
 I8 = np.dtype(np.int64)
 

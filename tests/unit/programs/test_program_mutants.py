@@ -44,7 +44,8 @@ from mlirad.frontend.join import merge
 from mlirad.frontend.numpy import numpy_elementwise, numpy_power, numpy_scalars, operators
 from mlirad.frontend.values import assignment, nep50
 from mlirad.frontend.values.values import Lazy, Ref, Static, Traced, Tuple
-from mlirad.frontend.values.views import _Slice, c_strides
+from mlirad.frontend.values.views.row_major import c_strides
+from mlirad.frontend.values.views.strided_slice import StridedSlice
 from mlirad.jit.specialization import Specialization
 from mlirad.lowering.clean_up import cse
 from mlirad.lowering.clean_up.cse import _Scopes
@@ -75,14 +76,14 @@ def a_falling_range_ends_early(patch: Patch) -> None:
 
 
 def a_slice_of_a_slice_has_the_inner_stride(patch: Patch) -> None:
-    right = _Slice.then
+    right = StridedSlice.then
 
-    def wrong(self: _Slice, other: _Slice) -> _Slice:
+    def wrong(self: StridedSlice, other: StridedSlice) -> StridedSlice:
         made = right(self, other)
         same = len(made.strides) == len(other.strides)
         return dataclasses.replace(made, strides=list(other.strides)) if same else made
 
-    patch.setattr(_Slice, "then", wrong)
+    patch.setattr(StridedSlice, "then", wrong)
 
 
 def a_selector_says_the_first(patch: Patch) -> None:

@@ -17,7 +17,8 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.sizes import TRACED
 from mlirad.frontend.values.state import reached
 from mlirad.frontend.values.values import Ref, Value
-from mlirad.frontend.values.views import WHOLE, Affine, View
+from mlirad.frontend.values.views.view import View
+from mlirad.frontend.values.views.view_steps import WHOLE, Affine
 
 Memory = frozenset[Hashable]
 _ANY: Memory = frozenset({"any"})

@@ -15,10 +15,11 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.ops.movement import reshape
 from mlirad.frontend.join.selectors import renumbered, selected, selected_start
-from mlirad.frontend.values import numpy_strides, views
+from mlirad.frontend.values import numpy_strides
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.values import Alternative, Ref, Value, inside, with_leaves
-from mlirad.frontend.values.views import View
+from mlirad.frontend.values.views import view_contents
+from mlirad.frontend.values.views.view import View
 
 
 def collapsed(state: State, fresh: Callable[[], int], most_in_common: int) -> tuple[State, bool]:
@@ -54,7 +55,7 @@ def _collapsed(array: Ref, seen: Counter[int], store: dict[int, Expr], fresh: Ca
     if len(private) < 2 or array.selector is None:
         return array
     chosen = [array.alternatives[k] for k in private]
-    result = selected(array.selector, private, [views.get(a.view, store[a.cell]) for a in chosen])
+    result = selected(array.selector, private, [view_contents.get(a.view, store[a.cell]) for a in chosen])
     number = fresh()
     store[number] = result if array.ndim else reshape(result, types.tensor((), result.element))
     for alternative in chosen:

@@ -1,0 +1,1 @@
+"""How the elements of a view lie in its base, and reading and writing through that."""

@@ -1,0 +1,259 @@
+"""Views of arrays as lenses.
+
+A View is a normalised chain: Affine after Affine is one Affine, Reshape after Reshape one Reshape, and the identity is
+no step at all. A slice of Windows is one of their base, as far as it can be.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlirad.frontend.values import affine, sizes
+from mlirad.frontend.values.sizes import TRACED, Dim, Pattern, Shape, Size
+from mlirad.frontend.values.views.row_major import c_strides, row_major
+from mlirad.frontend.values.views.strided_slice import StridedSlice
+from mlirad.frontend.values.views.view_steps import Affine, New, Reshape, Start, ViewStep, Windows, as_dim
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """An array seen through steps.
+
+    params: the sizes of the base that only the run knows, then for each Affine step its starts, one per base axis, and
+    its own such sizes. strides: in elements, what NumPy's array has (-1, -2 are flips; NumPy answers from them whether
+    a reshape is a view); they play no part in get and put. origins: what the sizes in the params come from.
+    """
+
+    base: Pattern
+    dtype: np.dtype
+    steps: tuple[ViewStep, ...]
+    params: tuple[Start, ...]
+    strides: tuple[int, ...]
+    readonly: bool = False
+    origins: frozenset[Hashable] = frozenset()
+
+    @staticmethod
+    def of(shape: Shape, dtype: np.dtype, strides: Sequence[int] | None = None, readonly: bool = False) -> View:
+        """A whole array; `strides` in elements where it is not C-contiguous."""
+        strides = c_strides(shape) if strides is None else tuple(strides)
+        params, origins = tuple(sizes.lengths(shape)), sizes.origins_of(shape)
+        return View(sizes.pattern(shape), np.dtype(dtype), (), params, strides, readonly, origins)
+
+    @property
+    def pattern(self) -> Pattern:
+        """The shape, with TRACED for what only the run knows."""
+        return self.steps[-1].pattern if self.steps else self.base
+
+    @property
+    def lens(self) -> tuple[tuple[ViewStep, ...], bool]:
+        """What two views of one array have in common that are one, whose starts are selected."""
+        return self.steps, self.readonly
+
+    @property
+    def is_static(self) -> bool:
+        """Whether all sizes are static, the base's sizes included."""
+        return TRACED not in self.base and not any(TRACED in each.pattern for each in self.steps)
+
+    @property
+    def base_shape(self) -> Shape:
+        own = iter(self.params)
+        return tuple(as_dim(next(own), self.origins) if size == TRACED else size for size in self.base)
+
+    @property
+    def shape(self) -> Shape:
+        if TRACED not in self.pattern:
+            return self.pattern
+        if not self.steps:
+            return self.base_shape
+        *_, (last, _, shape) = self.chain()
+        assert isinstance(last, Affine)
+        return tuple(axis.size if isinstance(axis, New) else shape[axis] for axis in last.axes)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.strides)
+
+    @property
+    def size(self) -> Size:
+        return sizes.total(self.shape)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the view is the base itself."""
+        return not self.steps
+
+    def chain(self) -> Iterator[tuple[ViewStep, tuple[Start, ...], Shape]]:
+        """The steps, each with its params, and the shape of its slice in the order of its base's axes."""
+        position = self.base.count(TRACED)
+        shape = self.base_shape
+        for step in self.steps:
+            params = self.params[position : position + step.param_count]
+            position += step.param_count
+            if isinstance(step, Affine):
+                slice_shape = step.shape(params, shape, self.origins)
+                yield step, params, slice_shape
+                shape = tuple(a.size if isinstance(a, New) else slice_shape[a] for a in step.axes)
+            else:
+                shape = step.pattern
+                yield step, params, shape
+
+    def affine(
+        self,
+        axes: Sequence[int | New],
+        starts: Sequence[Start] | None = None,
+        shape: Sequence[Size] | None = None,
+        strides: Sequence[int] | None = None,
+    ) -> View:
+        """A strided slice of this view: `shape` elements along its axes, from the valid `starts`; its result has
+        `axes`, in this order. Without an argument, that property of the view stays as it is."""
+        whole, ones = self.shape, (1,) * self.ndim
+        part = StridedSlice(
+            whole, starts or [0] * self.ndim, whole if shape is None else shape, strides or ones, tuple(axes)
+        )
+        own = tuple(0 if isinstance(a, New) else self.strides[a] * part.strides[a] for a in axes)
+        stretched = any(isinstance(axis, New) and axis.size > 1 for axis in axes)
+        part, below = part.canonical(), self
+        if self.steps and isinstance(self.steps[-1], Affine):
+            below = self._without_last()
+            part = self._last_slice(below).then(part).canonical()
+        is_element = not any(isinstance(axis, int) for axis in part.axes)
+        if is_element and len(below.steps) > 1 and isinstance(reshape := below.steps[-1], Reshape):
+            below = dataclasses.replace(below._without_last(), strides=(0,) * len(reshape.base))
+            found = below.affine(part.axes, _unravelled(part.starts, reshape), (1,) * len(reshape.base))
+            return dataclasses.replace(found, strides=own, readonly=self.readonly or stretched)
+        if below.steps and isinstance(windows := below.steps[-1], Windows):
+            below = dataclasses.replace(below._without_last(), strides=(0,) * len(windows.base))
+            below, part = below._windows_of_slice(windows, part)
+            if not below.steps or not isinstance(below.steps[-1], Windows):
+                found = below.affine(part.axes, part.starts, part.shape, part.strides)
+                return dataclasses.replace(found, strides=own, readonly=self.readonly or stretched)
+        step, params = part.encoded()
+        steps, params = ((), ()) if step.is_identity else ((step,), params)
+        return View(
+            below.base,
+            below.dtype,
+            (*below.steps, *steps),
+            (*below.params, *params),
+            own,
+            readonly=self.readonly or stretched,
+            origins=below.origins | sizes.origins_of(part.shape),
+        )
+
+    def windowed(self, axes: Sequence[int], steps: Sequence[int], shape: Sequence[int], strides: Sequence[int]) -> View:
+        """The windows of this view, which cannot be written. `strides`: what NumPy's array has then."""
+        if sorted(axes) == list(range(self.ndim)):
+            order = [list(axes).index(axis) for axis in range(self.ndim)]
+            found = self.affine(axes, None, [shape[r] for r in order], [steps[r] for r in order])
+        else:
+            base = sizes.require_static(self.shape, "the shape of an array that is seen in windows")
+            step = Windows(base, tuple(axes), tuple(steps), tuple(shape))
+            found = dataclasses.replace(self, steps=(*self.steps, step))
+        return dataclasses.replace(found, strides=tuple(strides), readonly=True)
+
+    def _windows_of_slice(self, windows: Windows, part: StridedSlice) -> tuple[View, StridedSlice]:
+        """`part`, a slice of the windows of this view, as windows of a slice of it, and what is left of the slice:
+        directions, sizes that only the run knows, and the order of the axes."""
+        starts: list[Start] = [0] * self.ndim
+        sides = [1] * self.ndim
+        steps, shape = list(windows.steps), list(windows.pattern)
+        rest: list[tuple[Start, Size, int]] = []
+        for r, (start, size, stride) in enumerate(zip(part.starts, part.shape, part.strides, strict=True)):
+            axis = windows.axes[r]
+            if isinstance(size, Dim):
+                rest.append((start, size, stride))
+            else:
+                rest.append((0, size, 1) if stride > 0 else (size - 1, size, -1))
+                first = start if stride > 0 else affine.add(start, (size - 1) * stride)
+                starts[axis] = affine.add(starts[axis], affine.multiply(first, steps[r]))
+                steps[r], shape[r] = steps[r] * abs(stride), size
+            sides[axis] += steps[r] * max(shape[r] - 1, 0)
+        sides = [min(side, whole) for side, whole in zip(sides, windows.base, strict=True)]  # shorter if empty
+        long = {windows.axes[r] for r, size in enumerate(shape) if size != 1}
+        first_of = {windows.axes.index(axis) for axis in range(self.ndim) if axis not in long}
+        kept = [r for r, size in enumerate(shape) if size != 1 or r in first_of]
+        below = self.affine(range(self.ndim), starts, sides).windowed(
+            [windows.axes[r] for r in kept], [steps[r] for r in kept], [shape[r] for r in kept], [0] * len(kept)
+        )
+        axes = (
+            place if isinstance(place, New) else kept.index(place) if place in kept else New(1) for place in part.axes
+        )
+        firsts, counts, strides = zip(*(rest[r] for r in kept), strict=True)
+        return below, StridedSlice(tuple(shape[r] for r in kept), firsts, counts, strides, tuple(axes))
+
+    def then(self, inner: View) -> View:
+        """`inner`, a view of a copy of this array in the same layout, as a view of this array."""
+        found = self
+        for step, params, shape in inner.chain():
+            if isinstance(step, Affine):
+                found = found.affine(step.axes, params[: len(step.base)], shape, step.strides)
+            elif isinstance(step, Windows):
+                found = found.windowed(step.axes, step.steps, step.pattern, inner.strides)
+            else:
+                found = found.reshaped(step.pattern, inner.strides)
+        return dataclasses.replace(found, strides=inner.strides, readonly=inner.readonly)
+
+    def _without_last(self) -> View:
+        """The view without its last step (whose strides it keeps)."""
+        count = self.steps[-1].param_count
+        return dataclasses.replace(self, steps=self.steps[:-1], params=self.params[: len(self.params) - count])
+
+    def _last_slice(self, below: View) -> StridedSlice:
+        *_, (step, params, shape) = self.chain()
+        assert isinstance(step, Affine)
+        return StridedSlice(below.shape, params[: len(step.base)], shape, step.strides, step.axes)
+
+    def reshaped(self, shape: Shape, strides: Sequence[int]) -> View:
+        """The view of this view in another shape. `strides`: what NumPy's array has then."""
+        below = self
+        while below.steps and below.steps[-1].is_relabelling:
+            below = below._without_last()
+        old = below.shape
+        if old != shape:
+            units = _unit_axes(old, shape)
+            below = dataclasses.replace(below, strides=c_strides(old))
+            if units is not None:
+                below = below.affine(units)
+            else:
+                what = "the shape of an array that is reshaped"
+                step = Reshape(sizes.require_static(old, what), sizes.require_static(shape, what))
+                below = dataclasses.replace(below, steps=(*below.steps, step))
+        return dataclasses.replace(below, strides=tuple(strides))
+
+
+def safe_params(view: View) -> tuple[int, ...]:
+    """Params that are in range, one for each of the view's: for where the view is not taken."""
+    safe = [0] * view.base.count(TRACED)
+    for step in view.steps:
+        if isinstance(step, Affine):
+            safe.extend(
+                (size - 1) * -stride if stride < 0 and size > 0 else 0
+                for size, stride in zip(step.sizes, step.strides, strict=True)
+            )
+            safe.extend([0] * step.sizes.count(TRACED))
+    return tuple(safe)
+
+
+def _unravelled(index: Sequence[Start], step: Reshape) -> list[Start]:
+    """The index in the base of the element that has `index` in the step's result."""
+    number: Start = 0
+    for start, stride in zip(index, row_major(step.pattern), strict=True):
+        number = affine.add(number, affine.multiply(start, stride))
+    found: list[Start] = []
+    for stride in row_major(step.base):
+        place = affine.floor_divide(number, max(stride, 1))
+        found.append(place)
+        number = affine.subtract(number, affine.multiply(place, stride))
+    return found
+
+
+def _unit_axes(old: Shape, new: Shape) -> tuple[int | New, ...] | None:
+    """The axes of a reshape from `old` to `new`, if it only adds and drops axes of size 1."""
+    kept = [axis for axis, size in enumerate(old) if size != 1]
+    if [old[axis] for axis in kept] != [size for size in new if size != 1]:
+        return None
+    remaining = iter(kept)
+    return tuple(New(1) if size == 1 else next(remaining) for size in new)
