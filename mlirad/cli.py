@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from mlirad import __version__
@@ -55,6 +55,12 @@ def _parser_and_commands() -> tuple[argparse.ArgumentParser, Collection[str]]:
         help=_ARGUMENTS,
     )
     shown.add_argument("--html", type=Path, metavar="PAGE", help="write a page that needs nothing else")
+    exported = commands.add_parser("export", help="write what the tools of a target's device take of a function")
+    exported.add_argument("subject", metavar="FILE.py:FUNCTION")
+    exported.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
+    exported.add_argument("--target", required=True, metavar="NAME", help="as `mlirad targets` lists them")
+    default = Path("mlirad-export")
+    exported.add_argument("--out", type=Path, default=default, metavar="DIR", help="where it goes (%(default)s)")
     return command_line, commands.choices
 
 
@@ -91,6 +97,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _targets()
         case "explain":
             return _explain(arguments.subject, arguments.arguments, arguments.html)
+        case "export":
+            return _export(arguments.subject, arguments.arguments, arguments.target, arguments.out)
         case other:
             raise NotImplementedError(other)
 
@@ -136,11 +144,31 @@ def _view(target: str, subject: str, expressions: Sequence[str], folder: Path) -
     if not pictures:
         print(f"the target {target!r} has nothing to show")
         return 1
+    _write(pictures, folder)
+    return 0
+
+
+def _export(subject: str, expressions: Sequence[str], target: str, folder: Path) -> int:
+    """Exit code 1: it cannot be compiled, or the target exports nothing; 2: there is no such function or argument."""
+    import mlirad
+    from mlirad.errors import CompileError
+    from mlirad.explaining.explain import NoExample, example_call
+
+    try:
+        function, arguments = example_call(subject, expressions)
+        files = mlirad.jit(function, target=target).lower(*arguments).export()
+    except (NoExample, CompileError) as error:
+        print(error)
+        return 2 if isinstance(error, NoExample) else 1
+    _write(files, folder)
+    return 0
+
+
+def _write(files: Mapping[str, str], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in pictures.items():
+    for name, text in files.items():
         (folder / name).write_text(text)
         print(folder / name)
-    return 0
 
 
 def _targets() -> int:

@@ -6,7 +6,7 @@ Data goes straight down. The first three stages are the same for every target; a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -206,12 +206,23 @@ class Lowered:
         `report.total.at({"trips(12)": 1000})` is a number, to be compared with `last_memory()`.
         Raises TargetError for a target that does not know.
         """
-        module = optimize(differentiate(self.module.clone()))
-        self.target.require(module)
-        report = self.target.memory(module, self.name)
+        report = self.target.memory(self._optimized(), self.name)
         if report is None:
             raise TargetError(f"the target {self.target.name} cannot predict the memory of a call")
         return report
+
+    def export(self) -> Mapping[str, str]:
+        """What the target's own tools take: texts by the names of files. Raises TargetError if it exports nothing."""
+        files = self.target.export(self._optimized(), self.name)
+        if not files:
+            raise TargetError(f"the target {self.target.name!r} exports nothing")
+        return files
+
+    def _optimized(self) -> ModuleOp:
+        """What a target takes over, checked."""
+        module = optimize(differentiate(self.module.clone()))
+        self.target.require(module)
+        return module
 
     def report(self) -> Report:
         """What was specialised, unrolled, stored, recomputed, copied and vectorised, each with its line and the reason.

@@ -43,7 +43,8 @@ def explained(subject: str, expressions: Sequence[str] = ()) -> Explained:
     expressions: Python, in which `np` and the names of the file are known. Without them, the file runs as a script up
     to its first call of the function, whose arguments they are. Raises NoExample, or what compiling raises.
     """
-    return explained_function(*example_call(subject, expressions))
+    function, arguments = example_call(subject, expressions)
+    return explained_function(_plain(function), arguments)
 
 
 def example_call(subject: str, expressions: Sequence[str] = ()) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -54,8 +55,7 @@ def example_call(subject: str, expressions: Sequence[str] = ()) -> tuple[Callabl
     if not expressions:
         return _first_call(path, name, subject)
     namespace = runpy.run_path(path)
-    function = _plain(namespace.get(name), subject)
-    return function, tuple(eval(each, {"np": np, **namespace}) for each in expressions)
+    return _callable(namespace.get(name), subject), tuple(eval(each, {"np": np, **namespace}) for each in expressions)
 
 
 def explained_function(function: Callable[..., Any], arguments: Sequence[Any]) -> Explained:
@@ -103,10 +103,14 @@ def _ones(value: Any) -> Any:
     return np.ones_like(value) if isinstance(value, np.ndarray) else 1.0
 
 
-def _plain(function: Any, subject: str) -> Callable[..., Any]:
-    """A function, also if the file has compiled it."""
+def _callable(function: Any, subject: str) -> Callable[..., Any]:
     if not callable(function):
         raise NoExample(f"no function {subject.rpartition(':')[2]!r} in {subject.rpartition(':')[0]}")
+    return function
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function, also if the file has compiled it."""
     return getattr(function, "numpy", function)
 
 
@@ -142,4 +146,4 @@ def _first_call(path: str, name: str, subject: str) -> tuple[Callable[..., Any],
     if not found:
         raise NoExample(f'{path} does not call {name} when it runs: give arguments, as in {subject} "np.ones(3)" 2.0')
     function, arguments = found[0]
-    return _plain(function, subject), arguments
+    return _callable(function, subject), arguments

@@ -163,6 +163,13 @@ class Target(ABC):
         """
         return {}
 
+    def export(self, module: ModuleOp, name: str) -> Mapping[str, str]:
+        """What the device's own tools take of the public function `name`: texts by the names of files.
+
+        Of a module of stage `optimized`, which is consumed. `mlirad export` writes them. By default there are none.
+        """
+        return {}
+
     @abstractmethod
     def fingerprint(self) -> str:
         """What object code depends on besides the module: versions, host, options. Part of a cache's key."""

@@ -74,12 +74,13 @@ class Subject:
     @property
     def name(self) -> str:
         name = self.function.__name__
-        module = "special" if self.is_of_scipy else "np" if getattr(np, name, None) is self.function else "nn"
+        module = "special" if self.is_of_scipy else "np" if hasattr(np, name) else "nn"
         return f"{module}.{name}"
 
     @property
     def is_of_scipy(self) -> bool:
-        return getattr(special, self.function.__name__, None) is self.function
+        name = self.function.__name__
+        return getattr(special, name, None) is self.function and not hasattr(np, name)
 
     def arguments(self, size: int, dtype: Any, is_wide: bool = False) -> list[Array]:
         rng = np.random.default_rng([size, np.dtype(dtype).itemsize, is_wide])

@@ -109,6 +109,11 @@ class AscendTarget(Target):
 
         return pictures_of(call, self.chip)
 
+    def export(self, module: ModuleOp, name: str) -> Mapping[str, str]:
+        from mlirad.targets.ascend.exporting import files_of
+
+        return files_of(module, name, (_legal(), _kernels(), self._virtual(), self._physical()), self.soc)
+
     def fingerprint(self) -> str:
         return f"ascend;{self.soc}"
 

@@ -202,6 +202,27 @@ def test_mlirad_opt_knows_the_passes_of_a_target(installed, tmp_path, capsys: py
     assert "'elsewhere' has a pass 'mlirad-cse', and there is one already" in capsys.readouterr().err
 
 
+EXPORT = """
+    def export(self, module, name):
+        return {f"{name}.txt": str(module)}
+"""
+
+
+def test_a_target_exports_a_function(installed, tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import mlirad\nimport numpy as np\ndef f(x):\n    return np.sum(x)\ng = mlirad.grad(f)\n")
+    words = ["export", f"{program}:g", "np.ones(3)", "--out", str(tmp_path / "out"), "--target"]
+    assert cli.main([*words, "cpu"]) == 1
+    assert "the target 'cpu' exports nothing" in capsys.readouterr().out
+    assert cli.main([*words, "nowhere"]) == 1
+    assert "there is no target 'nowhere'" in capsys.readouterr().out
+    installed(code=CODE + EXPORT, elsewhere="elsewhere_target:Elsewhere")
+    assert cli.main([*words, "elsewhere"]) == 0
+    assert capsys.readouterr().out.strip() == str(tmp_path / "out" / "grad_f.txt")
+    assert "func.func public @grad_f" in (tmp_path / "out" / "grad_f.txt").read_text()
+    assert cli.main(["export", f"{program}:h", "1.0", "--target", "elsewhere"]) == 2
+
+
 def test_the_command_lists_targets(installed, capsys: pytest.CaptureFixture[str]) -> None:
     """Those that cannot be used, too, with the reason."""
     assert cli.main(["targets"]) == 0
