@@ -77,7 +77,7 @@ def _judged(case: Case, began: float) -> Verdict:
     def call(*args: Any) -> Any:
         return function(*args, **keywords)
 
-    expected, got = leaves(call(*case.args)), leaves(mlirad.jit(call)(*_copies(case.args)))
+    expected, got = leaves(call(*case.args)), leaves(mlirad.jit(call)(*copies(case.args)))
     if not _are_close(expected, got, 1e-10):
         return Verdict(case, "wrong value", f"{got} instead of {expected}"[:300])
     wrt = tuple(i for i, x in enumerate(case.args) if is_float(x))
@@ -92,7 +92,7 @@ def _judged(case: Case, began: float) -> Verdict:
             return sum(np.sum(w * r) for w, r in zip(weights, results, strict=True))
         return np.sum(weights[0] * results)
 
-    gradient = mlirad.grad(weighted, argnums=wrt)(*_copies(case.args))
+    gradient = mlirad.grad(weighted, argnums=wrt)(*copies(case.args))
     for _ in range(2):
         direction = {i: random.normal(size=np.shape(case.args[i])) * np.mean(np.abs(case.args[i])) for i in wrt}
         slope = sum(np.sum(g * direction[i]) for i, g in zip(wrt, gradient, strict=True))
@@ -102,7 +102,7 @@ def _judged(case: Case, began: float) -> Verdict:
     return Verdict(case, RIGHT, seconds=time.perf_counter() - began)
 
 
-def _copies(args: Sequence[Any]) -> list[Any]:
+def copies(args: Sequence[Any]) -> list[Any]:
     return [x.copy() if isinstance(x, np.ndarray) else x for x in args]
 
 
@@ -137,7 +137,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=60, help="for each function")
     parser.add_argument("--markdown", action="store_true", help="write the table of the docs")
     options = parser.parse_args()
-    signal.signal(signal.SIGALRM, _too_long)
+    signal.signal(signal.SIGALRM, too_long)
     verdicts = []
     for case in CASES:
         if options.only not in case.name:
@@ -150,7 +150,7 @@ def main() -> None:
     print("\n".join(markdown(verdicts) if options.markdown else [summary(verdicts)]))
 
 
-def _too_long(_number: int, _frame: object) -> None:
+def too_long(_number: int, _frame: object) -> None:
     raise TimeoutError("it takes too long")
 
 
