@@ -18,12 +18,13 @@ from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
 from mlirad.dialect.core.expr import building, insert, located
 from mlirad.lowering.rewriting import erase
-from mlirad.targets.ascend.cube.matmul_loops import INDEX, GlobalMatrix, MatmulKernel
+from mlirad.targets.ascend.cube.matmul_loops import GlobalMatrix, MatmulKernel
 from mlirad.targets.ascend.cube.matmul_tiles import Element, Matmul, solve
 from mlirad.targets.ascend.cube.physical_matmul import PhysicalMatmul
 from mlirad.targets.ascend.cube.virtual_matmul import write_virtual
 from mlirad.targets.ascend.hivm.hivm_attributes import CoreType, CoreTypeAttr
 from mlirad.targets.ascend.soc import Soc
+from mlirad.targets.ascend.tiles.index_loops import INDEX
 from mlirad.targets.ascend.tiles.nest import Loops, nest_of
 from mlirad.xdsl_support.traversal import ops_of
 

@@ -29,9 +29,16 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirad.dialect.core.expr import insert
 from mlirad.dialect.ops.elementwise import number
-from mlirad.targets.ascend.cube.matmul_loops import (
-    MatmulKernel,
-    Place,
+from mlirad.targets.ascend.cube.matmul_loops import MatmulKernel, Place
+from mlirad.targets.ascend.cube.matmul_tiles import COPIES
+from mlirad.targets.ascend.cube.virtual_matmul import ELEMENTS
+from mlirad.targets.ascend.hivm.cube_instructions import FixpipeOp, ND2NZOp
+from mlirad.targets.ascend.hivm.cube_intrinsics import CustomOp
+from mlirad.targets.ascend.hivm.fractal_layouts import FRACTAL, FRACTAL_ROW_BYTES, NZ, ZN, ZZ, FractalLayout
+from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace, AddressSpaceAttr, EventId, Pipe
+from mlirad.targets.ascend.hivm.synchronisation import PipeBarrierOp, SetFlagOp, WaitFlagOp
+from mlirad.targets.ascend.hivm.transfers import PointerCastOp
+from mlirad.targets.ascend.tiles.index_loops import (
     Size,
     add,
     length,
@@ -42,14 +49,6 @@ from mlirad.targets.ascend.cube.matmul_loops import (
     turned,
     value,
 )
-from mlirad.targets.ascend.cube.matmul_tiles import COPIES
-from mlirad.targets.ascend.cube.virtual_matmul import ELEMENTS
-from mlirad.targets.ascend.hivm.cube_instructions import FixpipeOp, ND2NZOp
-from mlirad.targets.ascend.hivm.cube_intrinsics import CustomOp
-from mlirad.targets.ascend.hivm.fractal_layouts import FRACTAL, FRACTAL_ROW_BYTES, NZ, ZN, ZZ, FractalLayout
-from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace, AddressSpaceAttr, EventId, Pipe
-from mlirad.targets.ascend.hivm.synchronisation import PipeBarrierOp, SetFlagOp, WaitFlagOp
-from mlirad.targets.ascend.hivm.transfers import PointerCastOp
 
 _IDS = (EventId.ID0, EventId.ID1)
 _FREED = ((Pipe.MTE1, Pipe.MTE2), (Pipe.M, Pipe.MTE1), (Pipe.FIX, Pipe.M))

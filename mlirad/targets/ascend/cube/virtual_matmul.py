@@ -17,10 +17,11 @@ from xdsl.dialects.builtin import MemRefType, StridedLayoutAttr, TensorType, f16
 from xdsl.ir import Attribute, Block, SSAValue
 
 from mlirad.dialect.core.expr import building, insert
-from mlirad.targets.ascend.cube.matmul_loops import INDEX, MatmulKernel, Place, Size, length, static, turned, value
+from mlirad.targets.ascend.cube.matmul_loops import MatmulKernel, Place
 from mlirad.targets.ascend.hivm.cube_instructions import MmadL1Op
 from mlirad.targets.ascend.hivm.elementwise_instructions import VCastOp
 from mlirad.targets.ascend.hivm.transfers import LoadOp, StoreOp
+from mlirad.targets.ascend.tiles.index_loops import INDEX, Size, length, static, turned, value
 
 ELEMENTS: dict[str, Attribute] = {"f16": f16, "f32": f32}
 

@@ -4,8 +4,8 @@ Reads: kernels as loops over tiles in `memref.alloc`ed buffers. Writes: the same
 barriers. Leaves: functions of the host.
 
 The innermost loop of a kernel is a pipeline: while the vector unit computes one tile, the transfers bring the next and
-store the last. So each buffer that a transfer uses there is two buffers, used in turn, and the flags of the even and
-the odd trips have ids of their own:
+store the last. So each buffer that a transfer uses there is two buffers (it has a mark), used in turn, and the flags of
+the even and the odd trips have ids of their own:
 
     set V->MTE2 0, 1;  set MTE3->V 0, 1            # all buffers are free
     for each tile, with its id:
@@ -35,8 +35,8 @@ from mlirad.lowering.rewriting import erase
 from mlirad.targets.ascend.cube.matmul_kernel import is_on_cube, write_physical_kernel
 from mlirad.targets.ascend.hivm.hivm_attributes import EventId, Pipe
 from mlirad.targets.ascend.hivm.instruction import Instruction
-from mlirad.targets.ascend.hivm.synchronisation import PipeBarrierOp, SetFlagOp, WaitFlagOp
-from mlirad.targets.ascend.hivm.transfers import LoadOp, PointerCastOp, StoreOp
+from mlirad.targets.ascend.hivm.synchronisation import MarkOp, PipeBarrierOp, SetFlagOp, WaitFlagOp
+from mlirad.targets.ascend.hivm.transfers import PointerCastOp
 from mlirad.targets.ascend.soc import Soc, for_soc
 from mlirad.targets.ascend.tiles.sizes import bytes_of
 from mlirad.xdsl_support.traversal import find, ops_inside, ops_of
@@ -103,15 +103,20 @@ class _Kernel:
     """Of each pipelined loop, 0 in the even and 1 in the odd trips, and whether the trip is odd."""
 
     def write(self) -> None:
-        buffers = find(self.function, memref.AllocOp)
+        marks = find(self.function, MarkOp)
+        twice = {mark.src for mark in marks}
+        for mark in marks:
+            erase(mark)
         pipelines = {loop for loop in find(self.function, scf.ForOp) if not find(loop, scf.ForOp)}
         for loop in pipelines:
             self.count(loop)
-        for buffer in buffers:
-            loop = _pipeline_of(buffer, pipelines)
-            self.place(buffer) if loop is None else self.place_twice(buffer, loop)
-        if self.next_address > self.soc.ub_usable_bytes:
-            room = f"{self.soc.ub_usable_bytes} B of the unified buffer"
+        for buffer in find(self.function, memref.AllocOp):
+            if buffer.memref in twice:
+                self.place_twice(buffer, next(loop for loop in pipelines if _is_used_in(buffer, loop)))
+            else:
+                self.place(buffer)
+        if self.next_address > self.soc.ub_bytes:
+            room = f"{self.soc.ub_bytes} B of the unified buffer"
             raise CompileError(f"internal error: a kernel needs {self.next_address} B, more than the {room}")
         for loop in pipelines:
             self.pipeline(loop)
@@ -208,7 +213,7 @@ class _Kernel:
         read, written = set[SSAValue](), set[SSAValue]()
         for index, each in enumerate(instructions):
             inputs = {_buffer(value) for value in each.inputs() if isinstance(value.type, MemRefType)}
-            outputs = {_buffer(each.output())}
+            outputs = {_buffer(value) for value in (each.output(), *each.scratch())}
             if inputs & written or outputs & (read | written) or (is_repeated and index == 0):
                 with emitting(InsertPoint.before(each), each.location):
                     insert(PipeBarrierOp(Pipe.V))
@@ -241,12 +246,6 @@ def _buffer(value: SSAValue) -> SSAValue:
     return value
 
 
-def _pipeline_of(buffer: memref.AllocOp, pipelines: set[scf.ForOp]) -> scf.ForOp | None:
-    """The pipelined loop that alone uses the buffer, and has a transfer of it."""
-    for loop in pipelines:
-        inside = set(ops_inside(loop))
-        transfers = [each for each in inside if isinstance(each, LoadOp | StoreOp)]
-        shown = {_buffer(each.output() if isinstance(each, LoadOp) else each.inputs()[0]) for each in transfers}
-        if buffer.memref in shown:
-            return loop if all(use.operation in inside for use in buffer.memref.uses) else None
-    return None
+def _is_used_in(buffer: memref.AllocOp, loop: scf.ForOp) -> bool:
+    inside = set(ops_inside(loop))
+    return any(use.operation in inside for use in buffer.memref.uses)

@@ -2,23 +2,22 @@
 
 Reads: kernels with one `linalg.generic` on memrefs in global memory. Writes: func, scf, arith, memref and hivm: what
 `bishengir-compile` plans memory and synchronisation for. Leaves: functions of the host, but for the number of blocks.
+
+Buffers of which there are two have a mark, `hivm.multi_buffer`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     AnyFloat,
     ArrayAttr,
     DenseArrayBase,
-    IndexType,
     IntegerAttr,
     MemRefType,
     ModuleOp,
@@ -27,26 +26,28 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from mlirad.dialect.core.expr import building, emitting, insert, located
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import emitting, insert, located
 from mlirad.dialect.ops.elementwise import number
+from mlirad.errors import CompileError
 from mlirad.lowering.rewriting import erase
 from mlirad.targets.ascend.cube.matmul_kernel import is_on_cube, write_virtual_kernel
-from mlirad.targets.ascend.hivm.rearranging_instructions import VBrcOp, VReduceOp, VTransposeOp
-from mlirad.targets.ascend.hivm.synchronisation import GetBlockIdxOp
-from mlirad.targets.ascend.hivm.transfers import CopyOp, LoadOp, StoreOp
+from mlirad.targets.ascend.hivm.instruction import Instruction
+from mlirad.targets.ascend.hivm.rearranging_instructions import VBrcOp
+from mlirad.targets.ascend.hivm.synchronisation import GetBlockIdxOp, MarkOp
+from mlirad.targets.ascend.hivm.transfers import LoadOp, StoreOp
 from mlirad.targets.ascend.soc import Soc, for_soc
-from mlirad.targets.ascend.tiles.body import REDUCTIONS, BodyWriter
-from mlirad.targets.ascend.tiles.nest import BufferKind, Nest, nest_of, strides_of
-from mlirad.targets.ascend.tiles.sizes import UB, TileSizes, buffer_type, sizes_of
-from mlirad.targets.ascend.tiles.slots import Slot, slots_of
-from mlirad.targets.ascend.tiles.tile_program import Scalar, TileProgram, TileValue, VectorStep
+from mlirad.targets.ascend.tiles.index_loops import INDEX, Size, add, length, loop, multiply, split, static, value
+from mlirad.targets.ascend.tiles.nest import BufferKind, strides_of
+from mlirad.targets.ascend.tiles.slots import Slot
+from mlirad.targets.ascend.tiles.tile_plan import UB, TilePlan
+from mlirad.targets.ascend.tiles.tile_program import Scalar, TileValue
 from mlirad.xdsl_support.traversal import find, ops_of
 
-INDEX = IndexType()
 BLOCKS = "mlirad.block_dim"
 
 
@@ -54,7 +55,7 @@ BLOCKS = "mlirad.block_dim"
 class HivmVirtual(ModulePass):
     """Write kernels as loops over tiles.
 
-    soc: the chip.
+    soc: the chip. tile: the elements of a tile, or its rows and columns; empty: what fits best.
 
     Before:
 
@@ -108,6 +109,7 @@ class HivmVirtual(ModulePass):
     name = "mlirad-hivm-virtual"
 
     soc: str = "Ascend910B1"
+    tile: tuple[int, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         soc = for_soc(self.soc)
@@ -117,273 +119,154 @@ class HivmVirtual(ModulePass):
             if found is not None and is_on_cube(function):
                 blocks[function.sym_name.data] = write_virtual_kernel(function, found, soc)
             elif found is not None:
+                plan = plan_of(found, soc, self.tile)
+                if (problem := plan.problem()) is not None:
+                    raise CompileError(problem[0], types.from_location(found.location), problem[1])
                 with located(function.location):
-                    blocks[function.sym_name.data] = KernelWriter(function, found, soc).write()
+                    blocks[function.sym_name.data] = KernelWriter(function, plan).write()
         for call in find(op, func.CallOp):
             if call.callee.string_value() in blocks:
                 call.attributes[BLOCKS] = IntegerAttr(blocks[call.callee.string_value()], i64)
 
 
-Starts = dict[int, SSAValue]
-"""Where a tile begins along each loop of the nest."""
-
-
 @dataclass(frozen=True)
 class _Place:
-    """Where a tile is, and how many rows and columns it has. Loops that are reduced are absent, or begin at 0."""
+    """Where a tile begins along each loop of the nest, and how many rows and columns it has."""
 
-    starts: Starts
-    rows: SSAValue | int
-    columns: SSAValue | int
+    starts: dict[int, Size]
+    rows: Size
+    columns: Size
     views: dict[tuple[Slot, bool], SSAValue] = field(default_factory=dict)
 
 
 class KernelWriter:
-    """Writes one kernel. The nest has been simplified; the last buffer is the output."""
+    """Writes one kernel."""
 
-    def __init__(self, function: func.FuncOp, op: GenericOp, soc: Soc):
-        self.function, self.op, self.soc = function, op, soc
-        self.nest: Nest = nest_of(op)
-        self.tiling = self.nest.tiling
-        self.kinds = self.nest.kinds
-        self.has_rows = self.tiling.rows is not None
-        loops = self.nest.loops
-        self.reduces = any(loops.reduced)
-        self.fill = next((each for each in ops_of(function.body.block) if isinstance(each, FillOp)), None)
-        self.program = TileProgram()
-        self.body = BodyWriter(self.program, location=op.location)
-        self.accumulator: TileValue | None = None
-        self.part: TileValue | None = None
-        self.result = self._plan()
-        kept = [] if self.accumulator is None else [self.accumulator]
-        stored = None if self.reduces else self.result
-        self.slots = slots_of(self.program, stored, kept)
-        self.sizes: TileSizes = sizes_of(self.nest, set(self.slots.values()), soc)
+    def __init__(self, function: func.FuncOp, plan: TilePlan):
+        self.plan, self.op, self.nest = plan, plan.op, plan.nest
         self.buffers: dict[Slot, SSAValue] = {}
         self.entry = function.body.block
 
-    # What is computed of a tile
-
-    def _plan(self) -> TileValue:
-        """Write the program; gives the tile that is stored."""
-        block = self.op.body.block
-        for index, argument in enumerate(block.args[:-1]):
-            if argument.first_use is not None:
-                self.body.values[argument] = self._loaded(index, argument.type)
-        if not self.reduces:
-            return self._plan_map(block)
-        return self._plan_reduction(block)
-
-    def _loaded(self, index: int, element: Attribute) -> TileValue:
-        """A whole tile of a buffer."""
-        kind = self.kinds[index]
-        tile = self.program.loaded[index] = TileValue(element, kind)
-        if kind is BufferKind.TILE:
-            return tile
-        if kind is BufferKind.TURNED:
-            return self._step(lambda inputs, output: VTransposeOp(inputs[0], output, (1, 0)), tile, TileValue(element))
-        axes = {BufferKind.ROW: (0,), BufferKind.COLUMN: (1,), BufferKind.ONE: (0, 1) if self.has_rows else (0,)}[kind]
-        return self._step(lambda inputs, output: VBrcOp(inputs[0], output, axes), tile, TileValue(element))
-
-    def _step(self, make, source: TileValue | Scalar, output: TileValue) -> TileValue:
-        self.program.steps.append(VectorStep(make, (source,), output, self.op.location, in_place=False))
-        return output
-
-    def _plan_map(self, block: Block) -> TileValue:
-        accumulated = block.args[-1]
-        if self.fill is not None:  # a reduction over one element
-            self.body.values[accumulated] = Scalar(self.fill.operands[0], accumulated.type)
-        elif accumulated.first_use is not None:
-            self.body.values[accumulated] = self._loaded(len(block.args) - 1, accumulated.type)
-        self.body.write(block)
-        end = block.last_op
-        assert end is not None
-        value = self.body.of(end.operands[0])
-        kind = self.kinds[-1]
-        is_fresh = isinstance(value, TileValue) and value not in self.program.loaded.values()
-        if isinstance(value, Scalar):
-            value = self.body.spread(value)
-        elif not is_fresh and kind is BufferKind.TILE:
-            value = self._step(lambda inputs, output: CopyOp(inputs[0], output), value, TileValue(value.element))
-        if kind is BufferKind.TURNED:
-            turned = TileValue(value.element, BufferKind.TURNED)
-            return self._step(lambda inputs, output: VTransposeOp(inputs[0], output, (1, 0)), value, turned)
-        return value
-
-    def _plan_reduction(self, block: Block) -> TileValue:
-        """Each tile is reduced to a part of the result, which the accumulator then takes up."""
-        end = block.last_op
-        assert end is not None
-        combining = end.operands[0].owner
-        assert isinstance(combining, Operation)
-        accumulated = block.args[-1]
-        (value,) = [each for each in combining.operands if each is not accumulated]
-        kind, op_class = REDUCTIONS[type(combining)]
-        self.body.values[combining.results[0]] = Scalar(0.0, accumulated.type)  # written below
-        self.body.write(block)
-        tile = self.body.spread(self.body.of(value))
-        reduced = self.nest.loops.reduced
-        places = [*([] if self.tiling.rows is None else [self.tiling.rows]), self.tiling.columns]
-        axes = tuple(axis for axis, dim in enumerate(places) if reduced[dim])
-        self.accumulator = TileValue(accumulated.type, self._reduced_kind(axes))
-        part = tile
-        if axes:
-            part = TileValue(accumulated.type, self.accumulator.kind)
-            self._step(lambda inputs, output: VReduceOp(inputs[0], output, kind, axes), tile, part)
-        inputs = (self.accumulator, part)
-        self.program.steps.append(
-            VectorStep(lambda inputs, output: op_class(inputs, output), inputs, self.accumulator, combining.location)
-        )
-        return self.accumulator
-
-    def _reduced_kind(self, axes: Sequence[int]) -> BufferKind:
-        match tuple(axes), self.has_rows:
-            case (), _:
-                return BufferKind.TILE
-            case (0,), True:
-                return BufferKind.ROW
-            case (1,), True:
-                return BufferKind.COLUMN
-            case _:
-                return BufferKind.ONE
-
-    # The loops
-
     def write(self) -> int:
         """Replace the op by loops over tiles; gives the number of blocks that the kernel is to be launched with."""
-        loops, sizes = self.nest.loops, self.sizes
-        steps = [self._step_of(dim) for dim in range(len(loops.extents))]
-        trips = [-(-extent // step) for extent, step in zip(loops.extents, steps, strict=True)]
-        parallel = [dim for dim, is_reduced in enumerate(loops.reduced) if not is_reduced]
-        reduced = [dim for dim, is_reduced in enumerate(loops.reduced) if is_reduced]
+        plan, extents, is_reduced = self.plan, self.nest.loops.extents, self.nest.loops.reduced
+        trips = [-(-extent // self._step_of(dim)) for dim, extent in enumerate(extents)]
+        parallel = [dim for dim in range(len(extents)) if not is_reduced[dim]]
+        reduced = [dim for dim in range(len(extents)) if is_reduced[dim]]
         work = math.prod(trips[dim] for dim in parallel)
-        blocks = min(self.soc.vector_cores, work)
+        blocks = min(plan.soc.vector_cores, work)
         with emitting(InsertPoint.before(self.op), self.op.location):
-            self._allocate(sizes)
+            self._allocate()
             first = insert(arith.IndexCastOp(insert(GetBlockIdxOp()).result, INDEX)).result
-            with _loop(first, work, blocks) as number:
-                starts = self._starts(number, parallel, trips, steps)
-                if not self.reduces:
+            with loop(first, work, blocks) as count:
+                starts = self._starts(count, parallel, trips)
+                if not plan.reduces:
                     place = self._tile(starts)
                     self._compute(place)
                     self._store(place)
                 else:
-                    zeros = {dim: _index(0) for dim in reduced}
+                    zeros: dict[int, Size] = dict.fromkeys(reduced, 0)
                     self._start_accumulator(self._tile(starts | zeros))
-                    total = math.prod(trips[dim] for dim in reduced)
-                    with _loop(_index(0), total, 1) as inner:
-                        self._compute(self._tile(starts | self._starts(inner, reduced, trips, steps)))
+                    with loop(0, math.prod(trips[dim] for dim in reduced), 1) as inner:
+                        self._compute(self._tile(starts | self._starts(inner, reduced, trips)))
                     self._store(self._tile(starts | zeros))
         erase(self.op)
-        if self.fill is not None:
-            erase(self.fill)
+        if plan.fill is not None:
+            erase(plan.fill)
         return blocks
 
     def _step_of(self, dim: int) -> int:
         """How far a tile reaches along a loop."""
-        if dim == self.tiling.columns:
-            return self.sizes.columns
-        return self.sizes.rows if dim == self.tiling.rows else 1
+        if dim == self.plan.tiling.columns:
+            return self.plan.sizes.columns
+        return self.plan.sizes.rows if dim == self.plan.tiling.rows else 1
 
-    def _starts(self, number: SSAValue, dims: Sequence[int], trips: Sequence[int], steps: Sequence[int]) -> Starts:
-        """Where tile `number` begins along each of these loops."""
-        starts: Starts = {}
-        for place, dim in reversed(list(enumerate(dims))):
-            count = number
-            if place > 0:
-                trip = _index(trips[dim])
-                count, number = insert(arith.RemUIOp(number, trip)).result, insert(arith.DivUIOp(number, trip)).result
-            starts[dim] = count if steps[dim] == 1 else insert(arith.MuliOp(count, _index(steps[dim]))).result
-        return starts
+    def _starts(self, count: SSAValue, dims: Sequence[int], trips: Sequence[int]) -> dict[int, Size]:
+        """Where the tile with that number begins along each of these loops."""
+        indices = split(count, [trips[dim] for dim in dims])
+        return {dim: multiply(index, self._step_of(dim)) for dim, index in zip(dims, indices, strict=True)}
 
-    def _tile(self, starts: Starts) -> _Place:
-        rows = 1 if self.tiling.rows is None else self._size(self.tiling.rows, self.sizes.rows, starts)
-        return _Place(starts, rows, self._size(self.tiling.columns, self.sizes.columns, starts))
+    def _tile(self, starts: dict[int, Size]) -> _Place:
+        rows, columns = self.plan.tiling.rows, self.plan.tiling.columns
+        return _Place(starts, 1 if rows is None else self._length(rows, starts), self._length(columns, starts))
 
-    def _size(self, dim: int, step: int, starts: Starts) -> SSAValue | int:
-        """The length of a tile along a loop: less than a step at its end."""
-        extent = self.nest.loops.extents[dim]
-        if extent % step == 0:
-            return step
-        left = insert(arith.SubiOp(_index(extent), starts[dim])).result
-        return insert(arith.MinUIOp(left, _index(step))).result
+    def _length(self, dim: int, starts: dict[int, Size]) -> Size:
+        return length(self.nest.loops.extents[dim], self._step_of(dim), starts[dim])
 
     # Transfers and instructions
 
     def _compute(self, place: _Place) -> None:
-        for index, tile in self.program.loaded.items():
-            insert(LoadOp(self._in_memory(index, place), self._transferred(tile, place)))
-        for step in self.program.steps:
+        for index, tile in self.plan.program.loaded.items():
+            insert(LoadOp(self._in_memory(index, tile, place), self._transferred(tile, place)))
+        for step in self.plan.program.steps:
             with located(step.location):
                 inputs = [self._operand(each, place) for each in step.inputs]
-                insert(step.make(inputs, self._operand(step.output, place)))
+                made = insert(step.make(inputs, self._operand(step.output, place)))
+                if (scratch := self.plan.scratch_of(step)) is not None:
+                    assert isinstance(made, Instruction)
+                    made.give_scratch(self.buffers[scratch])
 
     def _start_accumulator(self, place: _Place) -> None:
-        assert self.accumulator is not None
-        if self.fill is None:
-            buffer = len(self.op.operands) - 1
-            insert(LoadOp(self._in_memory(buffer, place), self._transferred(self.accumulator, place)))
+        accumulator = self.plan.accumulator
+        assert accumulator is not None
+        if self.plan.fill is None:
+            source = self._in_memory(len(self.op.operands) - 1, accumulator, place)
+            insert(LoadOp(source, self._transferred(accumulator, place)))
         else:
-            insert(VBrcOp(self.fill.operands[0], self._operand(self.accumulator, place)))
+            insert(VBrcOp(self.plan.fill.operands[0], self._operand(accumulator, place)))
 
     def _store(self, place: _Place) -> None:
-        buffer = len(self.op.operands) - 1
-        insert(StoreOp(self._transferred(self.result, place), self._in_memory(buffer, place)))
+        result = self.plan.result
+        target = self._in_memory(len(self.op.operands) - 1, result, place)
+        insert(StoreOp(self._transferred(result, place), target))
 
-    def _in_memory(self, index: int, place: _Place) -> SSAValue:
+    def _in_memory(self, index: int, tile: TileValue, place: _Place) -> SSAValue:
         """The part of a buffer in global memory that a tile is."""
         buffer, strides = self.op.operands[index], self.nest.loops.strides[index]
-        kind = self.kinds[index]
-        offset: SSAValue | None = None
+        offset: Size = 0
         if isinstance(buffer.owner, memref.ReinterpretCastOp):
             offset, buffer = buffer.owner.offsets[0], buffer.owner.source
         for dim, start in place.starts.items():
-            if strides[dim] != 0:
-                far = start if strides[dim] == 1 else insert(arith.MuliOp(start, _index(strides[dim]))).result
-                offset = far if offset is None else insert(arith.AddiOp(offset, far)).result
-        down = 0 if self.tiling.rows is None else strides[self.tiling.rows]
-        along = strides[self.tiling.columns]
-        match kind:
-            case BufferKind.TILE if self.has_rows:
-                sizes, steps = [place.rows, place.columns], [down, 1]
+            offset = add(offset, multiply(start, strides[dim]))
+        rows, columns = self.plan.tiling.rows, self.plan.tiling.columns
+        sizes = self._shape(tile, place)
+        match tile.kind:
+            case BufferKind.TILE if rows is not None:
+                steps = [strides[rows], 1]
             case BufferKind.TURNED:
-                sizes, steps = [place.columns, place.rows], [along, 1]
+                steps = [strides[columns], 1]
             case BufferKind.ROW:
-                sizes, steps = [1, place.columns], [self.nest.loops.extents[self.tiling.columns], 1]
-            case BufferKind.COLUMN:
-                sizes, steps = [place.rows], [1]
-            case BufferKind.ONE:
-                sizes, steps = ([1, 1], [1, 1]) if self.has_rows else ([1], [1])
+                steps = [self.nest.loops.extents[columns], 1]
             case _:
-                sizes, steps = [place.columns], [1]
+                steps = [1] * len(sizes)
         assert isinstance(buffer.type, MemRefType)
         layout = StridedLayoutAttr(steps, None)
-        type = MemRefType(buffer.type.element_type, list(map(_static, sizes)), layout, buffer.type.memory_space)
-        start = _index(0) if offset is None else offset
-        return insert(memref.ReinterpretCastOp.from_dynamic(buffer, [start], sizes, steps, type)).result
+        type = MemRefType(buffer.type.element_type, list(map(static, sizes)), layout, buffer.type.memory_space)
+        return insert(memref.ReinterpretCastOp.from_dynamic(buffer, [value(offset)], sizes, steps, type)).result
 
-    def _allocate(self, sizes: TileSizes) -> None:
-        for slot in dict.fromkeys(self.slots.values()):
-            type = buffer_type(sizes, slot, self.has_rows)
-            self.buffers[slot] = insert(memref.AllocOp([], [], type)).memref
+    def _allocate(self) -> None:
+        for slot, type in self.plan.buffers.items():
+            self.buffers[slot] = made = insert(memref.AllocOp([], [], type)).memref
+            if slot.copies == 2:
+                insert(MarkOp.twice(made))
 
-    def _operand(self, value: TileValue | Scalar, place: _Place) -> SSAValue:
+    def _operand(self, each: TileValue | Scalar, place: _Place) -> SSAValue:
         """What an instruction gets: a number, or the part of a buffer that the tile fills."""
-        if isinstance(value, Scalar):
-            return self._number(value)
-        shown = self._transferred(value, place)
-        if value.kind is not BufferKind.COLUMN:
+        if isinstance(each, Scalar):
+            return self._number(each)
+        shown = self._transferred(each, place)
+        if each.kind is not BufferKind.PACKED:
             return shown
-        known = self.slots[value], True
+        known = self.plan.slots[each], True
         if known not in place.views:
-            place.views[known] = self._as_column(shown, value, place)
+            place.views[known] = self._as_column(shown, each, place)
         return place.views[known]
 
-    def _as_column(self, shown: SSAValue, value: TileValue, place: _Place) -> SSAValue:
-        """A column as an array of one column."""
-        type = MemRefType(value.element, [_static(place.rows), 1], memory_space=UB)
+    def _as_column(self, shown: SSAValue, tile: TileValue, place: _Place) -> SSAValue:
+        """A column whose elements lie side by side as an array of one column."""
+        type = MemRefType(tile.element, [static(place.rows), 1], memory_space=UB)
         rows = [place.rows] if isinstance(place.rows, SSAValue) else []
-        sizes = DenseArrayBase.from_list(i64, [_static(place.rows), 1])
+        sizes = DenseArrayBase.from_list(i64, [static(place.rows), 1])
         groups = ArrayAttr([ArrayAttr([IntegerAttr(0, i64), IntegerAttr(1, i64)])])
         return insert(
             memref.ExpandShapeOp.create(
@@ -395,26 +278,19 @@ class KernelWriter:
 
     def _transferred(self, tile: TileValue, place: _Place) -> SSAValue:
         """The part of a buffer that a tile fills."""
-        known = self.slots[tile], False
+        known = self.plan.slots[tile], False
         if known not in place.views:
-            place.views[known] = self._part(self.buffers[self.slots[tile]], tile, place)
+            place.views[known] = self._part(self.buffers[self.plan.slots[tile]], tile, place)
         return place.views[known]
 
+    def _shape(self, tile: TileValue, place: _Place) -> list[Size]:
+        """The shape of a tile as transfers see it."""
+        shape: list[Size] = self.plan.extents_of(tile.kind, place.rows, place.columns)
+        return shape[:1] if tile.kind is BufferKind.PACKED else shape
+
     def _part(self, buffer: SSAValue, tile: TileValue, place: _Place) -> SSAValue:
-        match tile.kind:
-            case BufferKind.TILE if self.has_rows:
-                sizes = [place.rows, place.columns]
-            case BufferKind.TURNED:
-                sizes = [place.columns, place.rows]
-            case BufferKind.ROW:
-                sizes = [1, place.columns]
-            case BufferKind.COLUMN:
-                sizes = [place.rows]
-            case BufferKind.ONE:
-                return buffer
-            case _:
-                sizes = [place.columns]
-        shape = list(map(_static, sizes))
+        sizes = self._shape(tile, place)
+        shape = list(map(static, sizes))
         assert isinstance(buffer.type, MemRefType)
         if tuple(shape) == buffer.type.get_shape():
             return buffer
@@ -424,28 +300,17 @@ class KernelWriter:
         return insert(memref.SubviewOp(buffer, [], dynamic, [], zeros, shape, ones, type)).result
 
     def _number(self, scalar: Scalar) -> SSAValue:
-        value = scalar.value
-        if not isinstance(value, SSAValue):
-            return number(value, scalar.element)
-        if value.type == i1 and isinstance(scalar.element, AnyFloat):  # a boolean as a number
-            return insert(arith.UIToFPOp(value, scalar.element)).result
-        return value
+        given = scalar.value
+        if not isinstance(given, SSAValue):
+            return number(given, scalar.element)
+        if given.type == i1 and isinstance(scalar.element, AnyFloat):  # a boolean as a number
+            return insert(arith.UIToFPOp(given, scalar.element)).result
+        return given
 
 
-@contextmanager
-def _loop(lower: SSAValue, upper: int, step: int) -> Iterator[SSAValue]:
-    """Emit the body of a loop; gives its counter."""
-    ends = _index(upper), _index(step)
-    block = Block(arg_types=[INDEX])
-    with building(block):
-        yield block.args[0]
-        insert(scf.YieldOp())
-    insert(scf.ForOp(lower, *ends, [], block))
-
-
-def _index(value: int) -> SSAValue:
-    return number(value, INDEX)
-
-
-def _static(size: SSAValue | int) -> int:
-    return size if isinstance(size, int) else DYNAMIC_INDEX
+def plan_of(op: GenericOp, soc: Soc, tile: Sequence[int]) -> TilePlan:
+    """The plan of the kernel that an op is in."""
+    block = op.parent_block()
+    assert block is not None
+    fill = next((each for each in ops_of(block) if isinstance(each, FillOp)), None)
+    return TilePlan(op, fill, soc, tile)

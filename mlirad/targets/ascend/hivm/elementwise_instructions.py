@@ -34,11 +34,14 @@ from mlirad.targets.ascend.hivm.hivm_attributes import (
 from mlirad.targets.ascend.hivm.instruction import (
     ARITHMETIC,
     FLOATS,
+    Room,
+    Shape,
     VectorInstruction,
     element_name,
     i64_array,
     integers,
     is_scalar,
+    per_block,
     same_shape,
 )
 
@@ -215,6 +218,13 @@ class Binary(WithScratch):
         raise NotImplementedError(self.name)
 
 
+class WithoutScalars(Binary):
+    """The vector unit does not compute it with a scalar, for which there are 32 bytes of scratch."""
+
+    def scratch_elements(self, shape: Shape, room: Room) -> int:
+        return per_block(self.dst[0].type) if any(is_scalar(each.type) for each in self.src) else 0
+
+
 @irdl_op_definition
 class VAddOp(Binary):
     name = "hivm.hir.vadd"
@@ -224,7 +234,7 @@ class VAddOp(Binary):
 
 
 @irdl_op_definition
-class VSubOp(Binary):
+class VSubOp(WithoutScalars):
     name = "hivm.hir.vsub"
     SCALARS: ClassVar[frozenset[int]] = frozenset({0, 1})
 
@@ -241,7 +251,7 @@ class VMulOp(Binary):
 
 
 @irdl_op_definition
-class VDivOp(Binary):
+class VDivOp(WithoutScalars):
     name = "hivm.hir.vdiv"
     SCALARS: ClassVar[frozenset[int]] = frozenset({0, 1})
     ACCEPTED: ClassVar[frozenset[str]] = FLOATS
@@ -298,6 +308,9 @@ class VOrOp(Bitwise):
 class VXorOp(Bitwise):
     name = "hivm.hir.vxor"
 
+    def scratch_elements(self, shape: Shape, room: Room) -> int:
+        return room(self.src[0])
+
     def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
         return np.bitwise_xor
 
@@ -352,6 +365,10 @@ class VSelOp(WithScratch):
     SCALARS: ClassVar[frozenset[int]] = frozenset({1, 2})
     ACCEPTED: ClassVar[frozenset[str]] = ARITHMETIC
 
+    def scratch_elements(self, shape: Shape, room: Room) -> int:
+        """32 bytes for the condition, and for each scalar."""
+        return per_block(self.dst[0].type) * (1 + sum(is_scalar(each.type) for each in self.src))
+
     def verify_elements(self) -> None:
         self.check_elements(self.src[:1], {"i1"})
         self.check_elements((*self.src[1:], *self.dst), self.ACCEPTED)
@@ -383,6 +400,9 @@ class VCastOp(WithScratch):
             result_types=[[dst.type] if isinstance(dst.type, TensorType) else []],
             properties=self.plain() | {"round_mode": RoundModeAttr(mode), "cast": CastKindAttr(CastKind.SIGNED)},
         )
+
+    def scratch_elements(self, shape: Shape, room: Room) -> int:
+        return 3 * per_block(self.dst[0].type) if element_name(self.src[0].type) == "i1" else 0
 
     def verify_elements(self) -> None:
         from_, to = element_name(self.src[0].type), element_name(self.dst[0].type)

@@ -6,7 +6,7 @@ that both `bishengir-opt` and the 910B's instructions accept.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     MemRefType,
     TensorType,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
@@ -32,6 +33,16 @@ from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace, AddressSpac
 FLOATS = frozenset({"f16", "f32"})
 ARITHMETIC = FLOATS | {"i16", "i32"}
 MOVED = ARITHMETIC | {"bf16", "i8", "i64"}
+
+Shape = Callable[[SSAValue], tuple[int, ...]]
+"""The shape of a buffer, with DYNAMIC_INDEX for what is known at run time only."""
+Room = Callable[[SSAValue], int]
+"""The elements of the allocated buffer that a buffer is in."""
+BLOCK_BITS = 256
+"""What the vector unit reads or writes at one place: 32 bytes."""
+
+_TEMP_BUFFER = 2
+"""Its number among the operands: after `src` and `dst`."""
 
 _DTYPES: dict[str, np.dtype[Any]] = {
     "f16": np.dtype(np.float16),
@@ -60,6 +71,16 @@ def element_name(type: Attribute) -> str:
     if isinstance(element, IntegerType):
         return f"i{element.width.data}"
     return _FLOAT_NAMES.get(element.__class__, str(element))
+
+
+def element_bits(type: Attribute) -> int:
+    """Of an element in the unified buffer, where a boolean is a bit."""
+    return 1 if element_name(type) == "i1" else 8 * element_dtype(type).itemsize
+
+
+def per_block(type: Attribute) -> int:
+    """How many elements 32 bytes hold."""
+    return BLOCK_BITS // element_bits(type)
 
 
 def element_dtype(type: Attribute) -> np.dtype[Any]:
@@ -120,6 +141,17 @@ class Instruction(IRDLOperation):
         """Buffers that it overwrites with values that nothing may read."""
         return ()
 
+    def scratch_elements(self, shape: Shape, room: Room) -> int:
+        """How many elements of the output's type it needs as scratch: as many as Huawei's compiler gives it.
+
+        Buffers lie as this target lays them out: their rows begin at aligned addresses.
+        """
+        return 0
+
+    def give_scratch(self, buffer: SSAValue) -> None:
+        """Let an instruction that has none use a buffer as scratch."""
+        raise NotImplementedError(self.name)
+
     def reads_output(self, inputs: Sequence[Any]) -> bool:
         """Whether what the output held before is read, too; `compute` then gets it as its last input."""
         return False
@@ -172,6 +204,15 @@ class VectorInstruction(Instruction):
 
     def pipe(self) -> Pipe:
         return Pipe.V
+
+    def give_scratch(self, buffer: SSAValue) -> None:
+        assert not self.scratch()
+        self.operands = [*self.operands, buffer]  # `temp_buffer` is the last operand of all that have one
+        segments = self.properties.get("operandSegmentSizes")
+        if isinstance(segments, DenseArrayBase):
+            sizes = [*segments.get_values()]
+            sizes[_TEMP_BUFFER] = 1
+            self.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, sizes)
 
     def verify_(self) -> None:
         buffers = (*self.inputs(), self.output(), *self.scratch())

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IndexType, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, BoolAttr, DenseArrayBase, IndexType, MemRefType
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -26,14 +26,20 @@ from mlirad.targets.ascend.hivm.hivm_attributes import ReduceKind, ReduceKindAtt
 from mlirad.targets.ascend.hivm.instruction import (
     ARITHMETIC,
     FLOATS,
+    Room,
+    Shape,
     VectorInstruction,
     element_dtype,
     element_name,
     i64_array,
     integers,
     is_scalar,
+    per_block,
     same_size,
 )
+
+_REPEAT = 8
+"""How many blocks of 32 bytes a vector instruction computes at once."""
 
 
 class Rearranging(VectorInstruction):
@@ -109,6 +115,24 @@ class VReduceOp(Rearranging):
     def scratch(self) -> tuple[SSAValue, ...]:
         return () if self.temp_buffer is None else (self.temp_buffer,)
 
+    def scratch_elements(self, shape: Shape, room: Room) -> int:
+        """Of two axes at most, one of which is reduced."""
+        (axis,) = integers(self.reduce_dims)
+        *rows, columns = shape(self.src)
+        whole = room(self.src)
+        if axis < len(rows) or DYNAMIC_INDEX in (*rows, columns):
+            return whole
+        block = per_block(self.src.type)
+        repeat = _REPEAT * block
+        count = rows[0] if rows else 1
+        if self.arith.data is ReduceKind.PROD:
+            return count * (repeat + block) if columns > repeat else 2 * whole
+        if not rows and self.arith.data is not ReduceKind.SUM:
+            return repeat if columns > repeat else 0
+        if block <= columns <= repeat or (columns < block and columns % 2):
+            return 0
+        return count * repeat if repeat < columns <= 2 * repeat else whole // 2
+
     def row_buffers(self) -> tuple[SSAValue, ...]:
         return (self.src,)
 
@@ -154,6 +178,17 @@ class VBrcOp(Rearranging):
 
     def scratch(self) -> tuple[SSAValue, ...]:
         return () if self.temp_buffer is None else (self.temp_buffer,)
+
+    def scratch_elements(self, shape: Shape, room: Room) -> int:
+        """Of two axes at most, one of which is repeated: a column needs some, a row does not."""
+        axes, sizes = integers(self.broadcast_dims), shape(self.dst)
+        if is_scalar(self.src.type) or len(sizes) < 2 or axes != (1,) or shape(self.src) == (1, 1):
+            return 0
+        rows, columns = sizes
+        block = per_block(self.dst.type)
+        if DYNAMIC_INDEX in sizes:
+            return max(2 * room(self.dst), _REPEAT * block)
+        return 0 if rows % _REPEAT == 0 and columns == block else -(-rows // _REPEAT) * _REPEAT * block
 
     def row_buffers(self) -> tuple[SSAValue, ...]:
         return () if is_scalar(self.src.type) else (self.dst,)

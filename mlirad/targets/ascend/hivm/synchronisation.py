@@ -5,7 +5,7 @@ Reads: nothing. Writes: the state of a core. Leaves: nothing.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import IntegerAttr, i32, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -19,6 +19,8 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from mlirad.targets.ascend.hivm.hivm_attributes import EventAttr, EventId, Pipe, PipeAttr
+
+MULTI_BUFFER = "hivm.multi_buffer"
 
 
 class FlagOp(IRDLOperation):
@@ -103,3 +105,8 @@ class MarkOp(IRDLOperation):
 
     name = "annotation.mark"
     src = operand_def()
+
+    @classmethod
+    def twice(cls, buffer: SSAValue) -> MarkOp:
+        """There are two of a buffer, to be used in turn."""
+        return cls(operands=[buffer], attributes={MULTI_BUFFER: IntegerAttr(2, i32)})

@@ -23,7 +23,8 @@ class BufferKind(Enum):
 
     TILE = "tile"
     ROW = "row"  # the same for all rows
-    COLUMN = "column"  # the same for all columns
+    COLUMN = "column"  # the same for all columns; each element at an aligned address
+    PACKED = "packed"  # a column as reductions write it: elements lie side by side
     ONE = "one"  # one element
     TURNED = "turned"  # columns and rows exchanged
     OTHER = "other"  # no transfer reads it as it is

@@ -1,27 +1,24 @@
 """How large the tiles of a kernel are.
 
-Reads: a nest, the slots of its program, the numbers of a chip. Writes: `TileSizes`. Leaves: nothing.
+Reads: a nest, what fits, the numbers of a chip. Writes: `TileSizes`. Leaves: nothing.
 
 A tile is as large as the unified buffer allows, but each core gets two tiles or more, if they have SMALLEST bytes:
-while it computes one, transfers bring the next.
+while it computes one, transfers bring the next. The option `tile` says otherwise.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerType, MemRefType
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute
 
-from mlirad.dialect.core import types
-from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace, AddressSpaceAttr
+from mlirad.targets.ascend.hivm.instruction import element_bits
 from mlirad.targets.ascend.soc import Soc
 from mlirad.targets.ascend.tiles.nest import BufferKind, Nest
-from mlirad.targets.ascend.tiles.slots import Slot
 
-UB = AddressSpaceAttr(AddressSpace.UB)
 SMALLEST = 2048
 """Bytes of a tile of f32, below which the work of a core is not divided further."""
 
@@ -38,7 +35,7 @@ class TileSizes:
         """What is allocated for a tile. Lines of rows or columns begin at aligned addresses."""
 
         def padded(count: int) -> int:
-            return _up(count, 8 * self.alignment // bits_of(element))
+            return up(count, 8 * self.alignment // element_bits(element))
 
         match kind:
             case BufferKind.TILE:
@@ -46,6 +43,8 @@ class TileSizes:
             case BufferKind.ROW:
                 return (1, padded(self.columns))
             case BufferKind.COLUMN:
+                return (self.rows, padded(1))
+            case BufferKind.PACKED:
                 return (self.rows,)
             case BufferKind.TURNED:
                 return (self.columns, padded(self.rows))
@@ -53,59 +52,53 @@ class TileSizes:
                 return (1, 1) if has_rows else (1,)
 
 
-def bits_of(element: Attribute) -> int:
-    """Of an element in the unified buffer."""
-    return element.width.data if isinstance(element, IntegerType) else 8 * types.to_dtype(element).itemsize
-
-
 def bytes_of(type: MemRefType) -> int:
     """Of a buffer in the unified buffer."""
-    return -(-math.prod(type.get_shape()) * bits_of(type.element_type) // 8)
+    return -(-math.prod(type.get_shape()) * element_bits(type.element_type) // 8)
 
 
-def sizes_of(nest: Nest, slots: Collection[Slot], soc: Soc) -> TileSizes:
-    """The sizes of the tiles of a kernel."""
+def asked_sizes(nest: Nest, tile: Sequence[int], soc: Soc) -> TileSizes:
+    """Those of the option `tile`, of one number or two: the elements of a tile, or its rows and columns.
+
+    No tile is larger than the array. One of `n` elements has whole lines if `n` is enough for one.
+    """
+    tiling, extents = nest.tiling, nest.loops.extents
+    columns = min(tile[-1], extents[tiling.columns])
+    if tiling.rows is None:
+        return TileSizes(1, columns, soc.ub_alignment)
+    rows = tile[0] if len(tile) == 2 else max(1, tile[0] // columns)
+    return TileSizes(min(rows, extents[tiling.rows]), columns, soc.ub_alignment)
+
+
+def sizes_of(nest: Nest, element_bytes: int, soc: Soc, fits: Callable[[TileSizes], bool]) -> TileSizes:
+    """The sizes of the tiles of a kernel. element_bytes: of the smallest element in a tile."""
     tiling, loops = nest.tiling, nest.loops
-    step = 8 * soc.repeat_bytes // min((max(8, bits_of(slot.element)) for slot in slots), default=32)
+    step = soc.repeat_bytes // element_bytes
     rows = 1 if tiling.rows is None else loops.extents[tiling.rows]
     columns = loops.extents[tiling.columns]
-    has_rows = tiling.rows is not None
 
     def sizes(rows: int, columns: int) -> TileSizes:
         return TileSizes(rows, columns, soc.ub_alignment)
 
-    def fits(rows: int, columns: int) -> bool:
-        return bytes_needed(sizes(rows, columns), slots, has_rows, soc) <= soc.ub_usable_bytes
-
-    columns = min(columns, _largest(lambda each: fits(1, each), columns, step))
-    rows = min(rows, _largest(lambda each: fits(each, columns), rows, 1))
+    columns = min(columns, largest(lambda each: fits(sizes(1, each)), columns, step))
+    rows = min(rows, largest(lambda each: fits(sizes(each, columns)), rows, 1))
     waiting = 2 * soc.vector_cores
     outer = math.prod(
         extent
         for dim, extent in enumerate(loops.extents)
         if dim not in (tiling.rows, tiling.columns) and not loops.reduced[dim]
     )
-    if has_rows and not loops.reduced[tiling.rows or 0]:
-        wanted = -(-loops.extents[tiling.rows or 0] * outer // waiting)
+    if tiling.rows is not None and not loops.reduced[tiling.rows]:
+        wanted = -(-loops.extents[tiling.rows] * outer // waiting)
         rows = min(rows, max(wanted, -(-SMALLEST // (4 * columns))))
     elif not loops.reduced[tiling.columns]:
-        wanted = _up(-(-loops.extents[tiling.columns] * outer // waiting), step)
+        wanted = up(-(-loops.extents[tiling.columns] * outer // waiting), step)
         columns = min(columns, max(wanted, SMALLEST // (4 * rows) // step * step, step))
     return sizes(rows, columns)
 
 
-def bytes_needed(sizes: TileSizes, slots: Collection[Slot], has_rows: bool, soc: Soc) -> int:
-    """Of the unified buffer, each slot on an aligned address."""
-    return sum(slot.copies * _up(bytes_of(buffer_type(sizes, slot, has_rows)), soc.ub_alignment) for slot in slots)
-
-
-def buffer_type(sizes: TileSizes, slot: Slot, has_rows: bool) -> MemRefType:
-    """The buffer of a slot."""
-    return MemRefType(slot.element, sizes.shape(slot.kind, has_rows, slot.element), memory_space=UB)
-
-
-def _largest(fits: Callable[[int], bool], limit: int, step: int) -> int:
-    """The largest multiple of `step` (or `limit` itself) that fits."""
+def largest(fits: Callable[[int], bool], limit: int, step: int) -> int:
+    """The largest multiple of `step` (or `limit` itself) that fits; `step` if none does."""
     if fits(limit):
         return limit
     low, high = 1, -(-limit // step)
@@ -115,5 +108,6 @@ def _largest(fits: Callable[[int], bool], limit: int, step: int) -> int:
     return low * step
 
 
-def _up(value: int, step: int) -> int:
+def up(value: int, step: int) -> int:
+    """The next multiple of a step."""
     return -(-value // step) * step

@@ -1,0 +1,269 @@
+"""What a kernel computes of a tile, in which buffers, and how large it is.
+
+Reads: a `linalg.generic` on memrefs in global memory, the numbers of a chip, the option `tile`. Writes: a `TilePlan`.
+Leaves: the op as it is. Instructions are not emitted here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.linalg.ops import FillOp, GenericOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace, AddressSpaceAttr
+from mlirad.targets.ascend.hivm.instruction import Instruction, element_bits
+from mlirad.targets.ascend.hivm.rearranging_instructions import VBrcOp, VReduceOp, VTransposeOp
+from mlirad.targets.ascend.hivm.transfers import CopyOp
+from mlirad.targets.ascend.soc import Soc
+from mlirad.targets.ascend.tiles.body import REDUCTIONS, BodyWriter
+from mlirad.targets.ascend.tiles.index_loops import SizeT
+from mlirad.targets.ascend.tiles.nest import BufferKind, nest_of
+from mlirad.targets.ascend.tiles.sizes import TileSizes, asked_sizes, bytes_of, largest, sizes_of, up
+from mlirad.targets.ascend.tiles.slots import Slot, slots_of
+from mlirad.targets.ascend.tiles.tile_program import Scalar, TileProgram, TileValue, VectorStep
+
+UB = AddressSpaceAttr(AddressSpace.UB)
+COLUMNS = 32
+"""Elements, of which the option `tile` takes multiples: lines of any element then begin at multiples of 32 bytes."""
+
+
+class TilePlan:
+    """The plan of one kernel, whose last buffer is its output. tile: the option; empty if the solver decides."""
+
+    def __init__(self, op: GenericOp, fill: FillOp | None, soc: Soc, tile: Sequence[int] = ()):
+        self.op, self.fill, self.soc, self.tile = op, fill, soc, tile
+        self.nest = nest_of(op)
+        self.tiling = self.nest.tiling
+        self.kinds = self.nest.kinds
+        self.has_rows = self.tiling.rows is not None
+        self.reduces = any(self.nest.loops.reduced)
+        self.program = TileProgram()
+        self.body = BodyWriter(self.program, location=op.location)
+        self.accumulator: TileValue | None = None
+        self.result = self._plan()
+        kept = [] if self.accumulator is None else [self.accumulator]
+        self.slots = slots_of(self.program, None if self.reduces else self.result, kept)
+        self._stand_ins = {step: self._stand_in(step) for step in self.program.steps}
+        self._scratch = {step.output.element: Slot(step.output.element) for step in self.program.steps}
+        self.sizes = asked_sizes(self.nest, tile, soc) if tile else self._solved()
+        self.buffers = self.buffers_of(self.sizes)
+
+    # What is computed of a tile
+
+    def _plan(self) -> TileValue:
+        """Write the program; gives the tile that is stored."""
+        block = self.op.body.block
+        for index, argument in enumerate(block.args[:-1]):
+            if argument.first_use is not None:
+                self.body.values[argument] = self._loaded(index, argument.type)
+        if not self.reduces:
+            return self._plan_map(block)
+        return self._plan_reduction(block)
+
+    def _loaded(self, index: int, element: Attribute) -> TileValue:
+        """A whole tile of a buffer."""
+        kind = self.kinds[index]
+        tile = self.program.loaded[index] = TileValue(element, kind)
+        if kind is BufferKind.TILE:
+            return tile
+        if kind is BufferKind.TURNED:
+            return self._step(lambda inputs, output: VTransposeOp(inputs[0], output, (1, 0)), tile, TileValue(element))
+        if kind is BufferKind.ONE and self.has_rows:
+            tile, kind = self._repeated(tile, 1, BufferKind.ROW), BufferKind.ROW
+        return self._repeated(tile, 1 if kind is BufferKind.COLUMN else 0, BufferKind.TILE)
+
+    def _repeated(self, tile: TileValue, axis: int, kind: BufferKind) -> TileValue:
+        made = TileValue(tile.element, kind)
+        return self._step(lambda inputs, output: VBrcOp(inputs[0], output, (axis,)), tile, made)
+
+    def _step(self, make, source: TileValue | Scalar, output: TileValue) -> TileValue:
+        self.program.steps.append(VectorStep(make, (source,), output, self.op.location, in_place=False))
+        return output
+
+    def _plan_map(self, block: Block) -> TileValue:
+        accumulated = block.args[-1]
+        if self.fill is not None:  # a reduction over one element
+            self.body.values[accumulated] = Scalar(self.fill.operands[0], accumulated.type)
+        elif accumulated.first_use is not None:
+            self.body.values[accumulated] = self._loaded(len(block.args) - 1, accumulated.type)
+        self.body.write(block)
+        end = block.last_op
+        assert end is not None
+        value = self.body.of(end.operands[0])
+        kind = self.kinds[-1]
+        is_fresh = isinstance(value, TileValue) and value not in self.program.loaded.values()
+        if isinstance(value, Scalar):
+            value = self.body.spread(value)
+        elif not is_fresh and kind is BufferKind.TILE:
+            value = self._step(lambda inputs, output: CopyOp(inputs[0], output), value, TileValue(value.element))
+        if kind is BufferKind.TURNED:
+            turned = TileValue(value.element, BufferKind.TURNED)
+            return self._step(lambda inputs, output: VTransposeOp(inputs[0], output, (1, 0)), value, turned)
+        return value
+
+    def _plan_reduction(self, block: Block) -> TileValue:
+        """Each tile is reduced to a part of the result, which the accumulator then takes up."""
+        end = block.last_op
+        assert end is not None
+        combining = end.operands[0].owner
+        assert isinstance(combining, Operation)
+        accumulated = block.args[-1]
+        (value,) = [each for each in combining.operands if each is not accumulated]
+        kind, op_class = REDUCTIONS[type(combining)]
+        self.body.values[combining.results[0]] = Scalar(0.0, accumulated.type)  # written below
+        self.body.write(block)
+        part = self.body.spread(self.body.of(value))
+        reduced = self.nest.loops.reduced
+        places = [*([] if self.tiling.rows is None else [self.tiling.rows]), self.tiling.columns]
+        axes = [axis for axis, dim in enumerate(places) if reduced[dim]]
+        for number, axis in enumerate(axes):
+            made = TileValue(accumulated.type, self._reduced_kind(axes[: number + 1]))
+
+            def make(inputs: Sequence[SSAValue], output: SSAValue, axis: int = axis) -> Operation:
+                return VReduceOp(inputs[0], output, kind, (axis,))
+
+            part = self._step(make, part, made)
+        self.accumulator = TileValue(accumulated.type, self._reduced_kind(axes))
+        inputs = (self.accumulator, part)
+        self.program.steps.append(
+            VectorStep(lambda inputs, output: op_class(inputs, output), inputs, self.accumulator, combining.location)
+        )
+        return self.accumulator
+
+    def _reduced_kind(self, axes: Sequence[int]) -> BufferKind:
+        match tuple(axes), self.has_rows:
+            case (), _:
+                return BufferKind.TILE
+            case (0,), True:
+                return BufferKind.ROW
+            case (1,), True:
+                return BufferKind.PACKED
+            case _:
+                return BufferKind.ONE
+
+    # The buffers
+
+    def buffers_of(self, sizes: TileSizes, assume_tails: bool = False) -> dict[Slot, MemRefType]:
+        """What is allocated. assume_tails: as if no tile were of a known length, which takes the most scratch."""
+        types = {
+            slot: MemRefType(slot.element, sizes.shape(slot.kind, self.has_rows, slot.element), memory_space=UB)
+            for slot in dict.fromkeys(self.slots.values())
+        }
+        needed = dict.fromkeys(self._scratch.values(), 0)
+        for step in self._stand_ins:
+            if count := self._scratch_elements(step, sizes, assume_tails):
+                slot = self._scratch[step.output.element]
+                needed[slot] = max(needed[slot], count)
+        return types | {
+            slot: MemRefType(slot.element, [count], memory_space=UB) for slot, count in needed.items() if count
+        }
+
+    def scratch_of(self, step: VectorStep) -> Slot | None:
+        """The buffer that an instruction needs besides its operands; those of one element type share it."""
+        return self._scratch[step.output.element] if self._scratch_elements(step, self.sizes) else None
+
+    def _scratch_elements(self, step: VectorStep, sizes: TileSizes, assume_tails: bool = False) -> int:
+        op, tiles = self._stand_ins[step]
+        loops = self.nest.loops
+
+        def known(dim: int | None, size: int) -> int:
+            """The length of a tile along a loop, if all of them have it."""
+            if dim is None or size == loops.extents[dim]:
+                return size
+            return DYNAMIC_INDEX if assume_tails or loops.extents[dim] % size else size
+
+        rows, columns = known(self.tiling.rows, sizes.rows), known(self.tiling.columns, sizes.columns)
+        return op.scratch_elements(
+            lambda value: tuple(self.extents_of(tiles[value].kind, rows, columns)),
+            lambda value: math.prod(sizes.shape(tiles[value].kind, self.has_rows, tiles[value].element)),
+        )
+
+    def _stand_in(self, step: VectorStep) -> tuple[Instruction, dict[SSAValue, TileValue]]:
+        """A step as an instruction on buffers of unknown sizes, and which tile each is."""
+
+        def type_of(value: TileValue | Scalar) -> Attribute:
+            if isinstance(value, Scalar):
+                return value.element
+            return MemRefType(value.element, self.extents_of(value.kind, DYNAMIC_INDEX, DYNAMIC_INDEX), memory_space=UB)
+
+        values = (*step.inputs, step.output)
+        *inputs, output = arguments = Block(arg_types=[type_of(each) for each in values]).args
+        op = step.make(inputs, output)
+        assert isinstance(op, Instruction)
+        return op, {arg: each for arg, each in zip(arguments, values, strict=True) if isinstance(each, TileValue)}
+
+    def extents_of(self, kind: BufferKind, rows: SizeT, columns: SizeT) -> list[SizeT | int]:
+        """The shape in which instructions see a tile."""
+        match kind:
+            case BufferKind.TILE if self.has_rows:
+                return [rows, columns]
+            case BufferKind.TILE:
+                return [columns]
+            case BufferKind.TURNED:
+                return [columns, rows]
+            case BufferKind.ROW:
+                return [1, columns]
+            case BufferKind.COLUMN | BufferKind.PACKED:
+                return [rows, 1]
+            case _:
+                return [1, 1] if self.has_rows else [1]
+
+    # What fits
+
+    def _solved(self) -> TileSizes:
+        smallest = min((max(8, element_bits(slot.element)) for slot in self.slots.values()), default=32) // 8
+        return sizes_of(self.nest, smallest, self.soc, lambda sizes: self.fits(sizes, assume_tails=True))
+
+    def fits(self, sizes: TileSizes, assume_tails: bool = False) -> bool:
+        return self.bytes_of(self.buffers_of(sizes, assume_tails)) <= self.soc.ub_bytes
+
+    def bytes_of(self, buffers: Mapping[Slot, MemRefType]) -> int:
+        """Of the unified buffer, each buffer at an aligned address."""
+        return sum(slot.copies * self._padded_bytes(type) for slot, type in buffers.items())
+
+    def _padded_bytes(self, type: MemRefType) -> int:
+        return up(bytes_of(type), self.soc.ub_alignment)
+
+    def problem(self) -> tuple[str, str] | None:
+        """Why the tile does not fit the unified buffer, with the arithmetic, and the largest one that does."""
+        total = self.bytes_of(self.buffers)
+        if total <= self.soc.ub_bytes:
+            return None
+        return (
+            f"tile={_written(self.tile)} does not fit the unified buffer: {self._arithmetic()} = {total:,} B > "
+            f"{self.soc.ub_bytes:,} B",
+            f"the largest that fits this kernel is tile={_written(self._largest())}",
+        )
+
+    def _arithmetic(self) -> str:
+        """`5 buffers x 2 (double) x 64 x 128 x 4 B + 1 buffer x 32 B`, of equal ones together."""
+        counts: dict[tuple[int, str], int] = {}
+        for slot, type in self.buffers.items():
+            bits, shape = element_bits(slot.element), type.get_shape()
+            is_padded = math.prod(shape) * bits != 8 * self._padded_bytes(type)
+            product = f"{self._padded_bytes(type):,} B"
+            if not is_padded and bits >= 8:
+                product = " x ".join([*map(str, shape), f"{bits // 8} B"])
+            counts[slot.copies, product] = counts.get((slot.copies, product), 0) + 1
+        return " + ".join(
+            f"{count} buffer{'s' * (count > 1)} x {'2 (double) x ' * (copies == 2)}{product}"
+            for (copies, product), count in counts.items()
+        )
+
+    def _largest(self) -> tuple[int, ...]:
+        """The option for the largest tile that fits: with fewer elements, or with fewer rows of the same columns."""
+
+        def fits(*tile: int) -> bool:
+            return self.fits(asked_sizes(self.nest, tile, self.soc), assume_tails=True)
+
+        if len(self.tile) == 2 and self.has_rows and fits(1, self.tile[1]):
+            return largest(lambda rows: fits(rows, self.tile[1]), self.tile[0], 1), self.tile[1]
+        lines = self.tile[:-1] and (1,)
+        return *lines, largest(lambda columns: fits(*lines, columns), self.tile[-1], COLUMNS)
+
+
+def _written(tile: Sequence[int]) -> str:
+    return str(tile[0]) if len(tile) == 1 else f"({', '.join(map(str, tile))})"
