@@ -13,6 +13,9 @@ from dataclasses import dataclass, replace
 
 from mlirad.errors import TargetError
 
+LINE = 32
+"""Elements: of any type, a multiple of so many is a multiple of 32 bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Soc:
@@ -23,7 +26,6 @@ class Soc:
     vector_cores: int = 48  # [spec]
 
     ub_bytes: int = 196_608  # [spec] the unified buffer of one vector core
-    ub_reserved_bytes: int = 8_192  # [docs] selections and the like use 8 KiB on architecture 2201
     ub_alignment: int = 32  # [spec]
     l1_bytes: int = 524_288  # [spec] of one cube core, as the next three
     l1_alignment: int = 32  # [spec]
@@ -41,11 +43,6 @@ class Soc:
     gm_read_bytes_per_cycle: int = 32  # [tools] one core, without a hit in L2
     gm_write_bytes_per_cycle: int = 64  # [tools] one core, from UB
     l1_read_bytes_per_cycle: int = 256  # [tools] to L0B; 512 to L0A
-
-    @property
-    def ub_usable_bytes(self) -> int:
-        """What a planner may give to tiles."""
-        return self.ub_bytes - self.ub_reserved_bytes
 
 
 _LARGE = Soc("Ascend910B1")

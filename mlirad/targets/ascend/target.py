@@ -24,18 +24,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AscendTarget(Target):
-    """The vector and cube cores of Huawei's Ascend 910B, executed by a simulator. `soc`: the chip, by Huawei's name."""
+    """The vector and cube cores of Huawei's Ascend 910B, executed by a simulator.
+
+    soc: the chip, by Huawei's name. tile: of kernels of the vector cores, the elements of a tile, or its rows and
+    columns; None leaves it to the solver.
+    """
 
     name: ClassVar[str] = "ascend"
     api_version: ClassVar[tuple[int, int]] = (1, 1)
     loads: ClassVar[str] = "hivm-physical"
 
     soc: str = "Ascend910B1"
+    tile: int | tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if type(self.soc) is not str:
             raise TypeError(f"soc is the name of a chip, not {self.soc!r}")
         _ = self.chip
+        if self.tile is not None:
+            self._check_tile(self._tile)
+
+    @property
+    def _tile(self) -> tuple[int, ...]:
+        """The option as passes take it: empty if it is not given."""
+        return () if self.tile is None else self.tile if isinstance(self.tile, tuple) else (self.tile,)
+
+    def _check_tile(self, tile: tuple[int, ...]) -> None:
+        from mlirad.targets.ascend.soc import LINE
+
+        if len(tile) not in (1, 2) or any(type(each) is not int for each in tile) or self.tile == tile[:1]:
+            raise TypeError(f"tile is a number of elements, or a tuple of rows and columns, not {self.tile!r}")
+        if min(tile) < 1 or tile[-1] % LINE:
+            what = "elements are" if len(tile) == 1 else "rows are positive, and columns"
+            reason = "then lines of any element type begin at multiples of 32 bytes"
+            raise ValueError(f"tile={self.tile!r}: {what} a positive multiple of {LINE}; {reason}")
 
     @property
     def chip(self) -> Soc:
@@ -48,7 +70,7 @@ class AscendTarget(Target):
         chip = self.chip
         return {
             "gm": MemorySpace(None, 32),
-            "ub": MemorySpace(chip.ub_usable_bytes, chip.ub_alignment),
+            "ub": MemorySpace(chip.ub_bytes, chip.ub_alignment),
             "cbuf": MemorySpace(chip.l1_bytes, chip.l1_alignment),
             "ca": MemorySpace(chip.l0a_bytes, chip.l0_alignment),
             "cb": MemorySpace(chip.l0b_bytes, chip.l0_alignment),
@@ -71,7 +93,7 @@ class AscendTarget(Target):
     def check(self, module: ModuleOp) -> list[TargetError]:
         from mlirad.targets.ascend.legal.problems import problems_in
 
-        return problems_in(module)
+        return problems_in(module, self.chip, self._tile)
 
     def stages(self) -> tuple[Stage, ...]:
         return (
@@ -84,7 +106,7 @@ class AscendTarget(Target):
     def _virtual(self) -> ModulePass:
         from mlirad.targets.ascend.emit.virtual import HivmVirtual
 
-        return HivmVirtual(self.soc)
+        return HivmVirtual(self.soc, self._tile)
 
     def _physical(self) -> ModulePass:
         from mlirad.targets.ascend.emit.physical import HivmPhysical
@@ -115,7 +137,7 @@ class AscendTarget(Target):
         return files_of(module, name, (_legal(), _kernels(), self._virtual(), self._physical()), self.soc)
 
     def fingerprint(self) -> str:
-        return f"ascend;{self.soc}"
+        return f"ascend;{self.soc};{self._tile}"
 
 
 def _pass(make: Callable[[], ModulePass]) -> Callable[[ModuleOp], ModuleOp]:

@@ -1,7 +1,7 @@
 """Gives the buffers of kernels addresses, and synchronises the pipes of a core.
 
-Reads: kernels as loops over tiles in `memref.alloc`ed buffers. Writes: the same with `hivm.hir.pointer_cast`, flags and
-barriers. Leaves: functions of the host.
+Reads: kernels as loops over tiles in `memref.alloc`ed buffers. Writes: the same with `hivm.hir.pointer_cast`, scratch,
+flags and barriers. Leaves: functions of the host.
 
 The innermost loop of a kernel is a pipeline: while the vector unit computes one tile, the transfers bring the next and
 store the last. So each buffer that a transfer uses there is two buffers (it has a mark), used in turn, and the flags of
@@ -19,6 +19,7 @@ Around it, everything waits for everything between two transfers or instructions
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -38,7 +39,8 @@ from mlirad.targets.ascend.hivm.instruction import Instruction
 from mlirad.targets.ascend.hivm.synchronisation import MarkOp, PipeBarrierOp, SetFlagOp, WaitFlagOp
 from mlirad.targets.ascend.hivm.transfers import PointerCastOp
 from mlirad.targets.ascend.soc import Soc, for_soc
-from mlirad.targets.ascend.tiles.sizes import bytes_of
+from mlirad.targets.ascend.tiles.sizes import bytes_of, up
+from mlirad.targets.ascend.tiles.tile_plan import UB
 from mlirad.xdsl_support.traversal import find, ops_inside, ops_of
 
 _IDS = (EventId.ID0, EventId.ID1)
@@ -110,6 +112,7 @@ class _Kernel:
         pipelines = {loop for loop in find(self.function, scf.ForOp) if not find(loop, scf.ForOp)}
         for loop in pipelines:
             self.count(loop)
+        self.place_scratch()
         for buffer in find(self.function, memref.AllocOp):
             if buffer.memref in twice:
                 self.place_twice(buffer, next(loop for loop in pipelines if _is_used_in(buffer, loop)))
@@ -132,9 +135,27 @@ class _Kernel:
     def reserve(self, type: MemRefType) -> int:
         """The address of a new buffer."""
         address = self.next_address
-        size = bytes_of(type)
-        self.next_address += -(-size // self.soc.ub_alignment) * self.soc.ub_alignment
+        self.next_address += up(bytes_of(type), self.soc.ub_alignment)
         return address
+
+    def place_scratch(self) -> None:
+        """Give instructions the scratch that they need: all of them the same bytes."""
+        counts = {each: each.scratch_elements(_shape, _room) for each in find(self.function, Instruction)}
+        types = {
+            each: MemRefType(_type(each.output()).element_type, [count], memory_space=UB)
+            for each, count in counts.items()
+            if count
+        }
+        if not types:
+            return
+        address = self.reserve(max(types.values(), key=bytes_of))
+        made: dict[MemRefType, SSAValue] = {}
+        with emitting(InsertPoint.at_start(self.function.body.block), self.function.location):
+            place = number(address, i64)
+            for type in dict.fromkeys(types.values()):
+                made[type] = insert(PointerCastOp([place], type)).result
+        for each, type in types.items():
+            each.give_scratch(made[type])
 
     def place(self, buffer: memref.AllocOp) -> None:
         assert isinstance(buffer.memref.type, MemRefType)
@@ -213,7 +234,7 @@ class _Kernel:
         read, written = set[SSAValue](), set[SSAValue]()
         for index, each in enumerate(instructions):
             inputs = {_buffer(value) for value in each.inputs() if isinstance(value.type, MemRefType)}
-            outputs = {_buffer(value) for value in (each.output(), *each.scratch())}
+            outputs = {_buffer(each.output()), *(_address(value) for value in each.scratch())}
             if inputs & written or outputs & (read | written) or (is_repeated and index == 0):
                 with emitting(InsertPoint.before(each), each.location):
                     insert(PipeBarrierOp(Pipe.V))
@@ -237,6 +258,25 @@ def _first_of(instructions: list[Instruction]) -> Operation:
     """The first of them, or the barrier right before it."""
     first = instructions[0]
     return first.prev_op if isinstance(first.prev_op, PipeBarrierOp) else first
+
+
+def _type(value: SSAValue) -> MemRefType:
+    assert isinstance(value.type, MemRefType)
+    return value.type
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    return _type(value).get_shape()
+
+
+def _room(value: SSAValue) -> int:
+    return math.prod(_shape(_buffer(value)))
+
+
+def _address(scratch: SSAValue) -> SSAValue:
+    """What all casts of the scratch have in common."""
+    assert isinstance(scratch.owner, PointerCastOp)
+    return scratch.owner.addrs[0]
 
 
 def _buffer(value: SSAValue) -> SSAValue:

@@ -3,7 +3,7 @@
 Reads: kernels with one `linalg.generic` on memrefs in global memory. Writes: func, scf, arith, memref and hivm: what
 `bishengir-compile` plans memory and synchronisation for. Leaves: functions of the host, but for the number of blocks.
 
-Buffers of which there are two have a mark, `hivm.multi_buffer`.
+Buffers of which there are two have a mark, `hivm.multi_buffer`. Instructions have no scratch here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.dialects.linalg.ops import FillOp, GenericOp
+from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
@@ -36,15 +36,14 @@ from mlirad.dialect.ops.elementwise import number
 from mlirad.errors import CompileError
 from mlirad.lowering.rewriting import erase
 from mlirad.targets.ascend.cube.matmul_kernel import is_on_cube, write_virtual_kernel
-from mlirad.targets.ascend.hivm.instruction import Instruction
 from mlirad.targets.ascend.hivm.rearranging_instructions import VBrcOp
 from mlirad.targets.ascend.hivm.synchronisation import GetBlockIdxOp, MarkOp
 from mlirad.targets.ascend.hivm.transfers import LoadOp, StoreOp
-from mlirad.targets.ascend.soc import Soc, for_soc
+from mlirad.targets.ascend.soc import for_soc
 from mlirad.targets.ascend.tiles.index_loops import INDEX, Size, add, length, loop, multiply, split, static, value
 from mlirad.targets.ascend.tiles.nest import BufferKind, strides_of
 from mlirad.targets.ascend.tiles.slots import Slot
-from mlirad.targets.ascend.tiles.tile_plan import UB, TilePlan
+from mlirad.targets.ascend.tiles.tile_plan import UB, TilePlan, plan_of
 from mlirad.targets.ascend.tiles.tile_program import Scalar, TileValue
 from mlirad.xdsl_support.traversal import find, ops_of
 
@@ -201,10 +200,7 @@ class KernelWriter:
         for step in self.plan.program.steps:
             with located(step.location):
                 inputs = [self._operand(each, place) for each in step.inputs]
-                made = insert(step.make(inputs, self._operand(step.output, place)))
-                if (scratch := self.plan.scratch_of(step)) is not None:
-                    assert isinstance(made, Instruction)
-                    made.give_scratch(self.buffers[scratch])
+                insert(step.make(inputs, self._operand(step.output, place)))
 
     def _start_accumulator(self, place: _Place) -> None:
         accumulator = self.plan.accumulator
@@ -245,7 +241,7 @@ class KernelWriter:
         return insert(memref.ReinterpretCastOp.from_dynamic(buffer, [value(offset)], sizes, steps, type)).result
 
     def _allocate(self) -> None:
-        for slot, type in self.plan.buffers.items():
+        for slot, type in self.plan.buffers_of(self.plan.sizes).items():
             self.buffers[slot] = made = insert(memref.AllocOp([], [], type)).memref
             if slot.copies == 2:
                 insert(MarkOp.twice(made))
@@ -306,11 +302,3 @@ class KernelWriter:
         if given.type == i1 and isinstance(scalar.element, AnyFloat):  # a boolean as a number
             return insert(arith.UIToFPOp(given, scalar.element)).result
         return given
-
-
-def plan_of(op: GenericOp, soc: Soc, tile: Sequence[int]) -> TilePlan:
-    """The plan of the kernel that an op is in."""
-    block = op.parent_block()
-    assert block is not None
-    fill = next((each for each in ops_of(block) if isinstance(each, FillOp)), None)
-    return TilePlan(op, fill, soc, tile)

@@ -7,7 +7,7 @@ What a kernel computes is known only once loops have been fused, so a copy of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -32,26 +32,28 @@ from mlirad.targets.ascend.cube.matmul_kernel import is_on_cube
 from mlirad.targets.ascend.kernels.host import KIND
 from mlirad.targets.ascend.kernels.kernel_outlining import ENTRY, AscendKernels
 from mlirad.targets.ascend.legal.legalize import AscendLegal
+from mlirad.targets.ascend.soc import Soc
 from mlirad.targets.ascend.tiles.body import ELEMENTS, INSTRUCTIONS, REDUCTIONS
 from mlirad.targets.ascend.tiles.nest import shape_of
+from mlirad.targets.ascend.tiles.tile_plan import plan_of
 from mlirad.xdsl_support.traversal import find, ops_inside, ops_of
 
 _CPU = "or compile with target='cpu'"
 _HOST_DIALECTS = ("func", "arith", "scf", "memref", "math")
 
 
-def problems_in(module: ModuleOp) -> list[TargetError]:
-    """One error for each thing, with its place."""
+def problems_in(module: ModuleOp, soc: Soc, tile: Sequence[int]) -> list[TargetError]:
+    """One error for each thing, with its place. tile: the option of that name."""
     lowered = module.clone()
     AscendLegal().apply(Context(), lowered)
     found = [problem for op in ops_inside(lowered) for problem in _problems_of(op)]
-    if found:
-        return found
+    places = {each.location for each in found}
     try:
         AscendKernels().apply(Context(), lowered)
     except CompileError as error:
-        return [TargetError(error.message, error.location, error.hint)]
-    return [problem for each in lowered.ops for problem in _problems_of_function(each)]
+        return found or [TargetError(error.message, error.location, error.hint)]
+    of_functions = [problem for each in lowered.ops for problem in _problems_of_function(each, soc, tile)]
+    return [*found, *(each for each in of_functions if each.location not in places)]
 
 
 def _problems_of(op: Operation) -> Iterator[TargetError]:
@@ -81,7 +83,7 @@ def _problems_of_type(type: Attribute, place: SourceLocation | None) -> Iterator
         yield TargetError(what, place, f"pass dtype=float32, {_CPU}")
 
 
-def _problems_of_function(function: Operation) -> Iterator[TargetError]:
+def _problems_of_function(function: Operation, soc: Soc, tile: Sequence[int]) -> Iterator[TargetError]:
     """Of a function of stage `ascend-kernels`."""
     if not isinstance(function, func.FuncOp):
         return
@@ -89,7 +91,10 @@ def _problems_of_function(function: Operation) -> Iterator[TargetError]:
         return
     if ENTRY in function.attributes:
         for op in find(function, GenericOp):
-            yield from _problems_of_kernel(op)
+            problems = list(_problems_of_kernel(op))
+            yield from problems
+            if not problems and tile and (found := plan_of(op, soc, tile).problem()) is not None:
+                yield TargetError(found[0], types.from_location(op.location), found[1])
     elif KIND in function.attributes:
         for op in ops_inside(function):
             place = types.from_location(op.location)

@@ -25,21 +25,23 @@ SMALLEST = 2048
 
 @dataclass(frozen=True)
 class TileSizes:
-    """rows, columns: of a full tile. alignment: of each of its lines, in bytes."""
+    """rows, columns: of a full tile. alignment: of each of its lines, in bytes. block: what numbers of lines are padded
+    to, where tiles are transposed: whole blocks are."""
 
     rows: int
     columns: int
     alignment: int
+    block: int = 1
 
     def shape(self, kind: BufferKind, has_rows: bool, element: Attribute) -> tuple[int, ...]:
         """What is allocated for a tile. Lines of rows or columns begin at aligned addresses."""
 
         def padded(count: int) -> int:
-            return up(count, 8 * self.alignment // element_bits(element))
+            return up(up(count, self.block), 8 * self.alignment // element_bits(element))
 
         match kind:
             case BufferKind.TILE:
-                return (self.rows, padded(self.columns)) if has_rows else (padded(self.columns),)
+                return (up(self.rows, self.block), padded(self.columns)) if has_rows else (padded(self.columns),)
             case BufferKind.ROW:
                 return (1, padded(self.columns))
             case BufferKind.COLUMN:
@@ -47,7 +49,7 @@ class TileSizes:
             case BufferKind.PACKED:
                 return (self.rows,)
             case BufferKind.TURNED:
-                return (self.columns, padded(self.rows))
+                return (up(self.columns, self.block), padded(self.rows))
             case _:
                 return (1, 1) if has_rows else (1,)
 
@@ -64,24 +66,29 @@ def asked_sizes(nest: Nest, tile: Sequence[int], soc: Soc) -> TileSizes:
     """
     tiling, extents = nest.tiling, nest.loops.extents
     columns = min(tile[-1], extents[tiling.columns])
-    if tiling.rows is None:
-        return TileSizes(1, columns, soc.ub_alignment)
-    rows = tile[0] if len(tile) == 2 else max(1, tile[0] // columns)
-    return TileSizes(min(rows, extents[tiling.rows]), columns, soc.ub_alignment)
+    rows = 1
+    if tiling.rows is not None:
+        rows = min(tile[0] if len(tile) == 2 else max(1, tile[0] // columns), extents[tiling.rows])
+    return TileSizes(rows, columns, soc.ub_alignment, block_of(nest))
+
+
+def block_of(nest: Nest) -> int:
+    """Transposes exchange blocks of 16 rows and columns."""
+    return 16 if BufferKind.TURNED in nest.kinds else 1
 
 
 def sizes_of(nest: Nest, element_bytes: int, soc: Soc, fits: Callable[[TileSizes], bool]) -> TileSizes:
     """The sizes of the tiles of a kernel. element_bytes: of the smallest element in a tile."""
     tiling, loops = nest.tiling, nest.loops
-    step = soc.repeat_bytes // element_bytes
+    step, block = soc.repeat_bytes // element_bytes, block_of(nest)
     rows = 1 if tiling.rows is None else loops.extents[tiling.rows]
     columns = loops.extents[tiling.columns]
 
     def sizes(rows: int, columns: int) -> TileSizes:
-        return TileSizes(rows, columns, soc.ub_alignment)
+        return TileSizes(rows, columns, soc.ub_alignment, block)
 
     columns = min(columns, largest(lambda each: fits(sizes(1, each)), columns, step))
-    rows = min(rows, largest(lambda each: fits(sizes(each, columns)), rows, 1))
+    rows = min(rows, largest(lambda each: fits(sizes(each, columns)), rows, block))
     waiting = 2 * soc.vector_cores
     outer = math.prod(
         extent
@@ -90,7 +97,7 @@ def sizes_of(nest: Nest, element_bytes: int, soc: Soc, fits: Callable[[TileSizes
     )
     if tiling.rows is not None and not loops.reduced[tiling.rows]:
         wanted = -(-loops.extents[tiling.rows] * outer // waiting)
-        rows = min(rows, max(wanted, -(-SMALLEST // (4 * columns))))
+        rows = min(rows, up(max(wanted, -(-SMALLEST // (4 * columns))), block))
     elif not loops.reduced[tiling.columns]:
         wanted = up(-(-loops.extents[tiling.columns] * outer // waiting), step)
         columns = min(columns, max(wanted, SMALLEST // (4 * rows) // step * step, step))

@@ -19,7 +19,7 @@ class Slot:
     """A buffer for tiles of one element type and kind. copies: 2 where a transfer fills one while the other is used."""
 
     element: Attribute
-    kind: BufferKind = BufferKind.TILE
+    kind: BufferKind
     copies: int = 1
 
 

@@ -7,7 +7,8 @@ Leaves: the op as it is. Instructions are not emitted here.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
@@ -17,17 +18,16 @@ from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace, AddressSpac
 from mlirad.targets.ascend.hivm.instruction import Instruction, element_bits
 from mlirad.targets.ascend.hivm.rearranging_instructions import VBrcOp, VReduceOp, VTransposeOp
 from mlirad.targets.ascend.hivm.transfers import CopyOp
-from mlirad.targets.ascend.soc import Soc
+from mlirad.targets.ascend.soc import LINE, Soc
 from mlirad.targets.ascend.tiles.body import REDUCTIONS, BodyWriter
 from mlirad.targets.ascend.tiles.index_loops import SizeT
 from mlirad.targets.ascend.tiles.nest import BufferKind, nest_of
 from mlirad.targets.ascend.tiles.sizes import TileSizes, asked_sizes, bytes_of, largest, sizes_of, up
 from mlirad.targets.ascend.tiles.slots import Slot, slots_of
 from mlirad.targets.ascend.tiles.tile_program import Scalar, TileProgram, TileValue, VectorStep
+from mlirad.xdsl_support.traversal import ops_of
 
 UB = AddressSpaceAttr(AddressSpace.UB)
-COLUMNS = 32
-"""Elements, of which the option `tile` takes multiples: lines of any element then begin at multiples of 32 bytes."""
 
 
 class TilePlan:
@@ -47,9 +47,7 @@ class TilePlan:
         kept = [] if self.accumulator is None else [self.accumulator]
         self.slots = slots_of(self.program, None if self.reduces else self.result, kept)
         self._stand_ins = {step: self._stand_in(step) for step in self.program.steps}
-        self._scratch = {step.output.element: Slot(step.output.element) for step in self.program.steps}
         self.sizes = asked_sizes(self.nest, tile, soc) if tile else self._solved()
-        self.buffers = self.buffers_of(self.sizes)
 
     # What is computed of a tile
 
@@ -146,26 +144,21 @@ class TilePlan:
 
     # The buffers
 
-    def buffers_of(self, sizes: TileSizes, assume_tails: bool = False) -> dict[Slot, MemRefType]:
-        """What is allocated. assume_tails: as if no tile were of a known length, which takes the most scratch."""
-        types = {
+    def buffers_of(self, sizes: TileSizes) -> dict[Slot, MemRefType]:
+        """What is allocated."""
+        return {
             slot: MemRefType(slot.element, sizes.shape(slot.kind, self.has_rows, slot.element), memory_space=UB)
             for slot in dict.fromkeys(self.slots.values())
         }
-        needed = dict.fromkeys(self._scratch.values(), 0)
-        for step in self._stand_ins:
-            if count := self._scratch_elements(step, sizes, assume_tails):
-                slot = self._scratch[step.output.element]
-                needed[slot] = max(needed[slot], count)
-        return types | {
-            slot: MemRefType(slot.element, [count], memory_space=UB) for slot, count in needed.items() if count
-        }
 
-    def scratch_of(self, step: VectorStep) -> Slot | None:
-        """The buffer that an instruction needs besides its operands; those of one element type share it."""
-        return self._scratch[step.output.element] if self._scratch_elements(step, self.sizes) else None
+    def scratch_bytes(self, sizes: TileSizes, assume_tails: bool = False) -> int:
+        """Of the buffer that all instructions use which need one besides their operands.
 
-    def _scratch_elements(self, step: VectorStep, sizes: TileSizes, assume_tails: bool = False) -> int:
+        assume_tails: as if no tile were of a known length, which takes the most.
+        """
+        return max((self._scratch_bytes(step, sizes, assume_tails) for step in self.program.steps), default=0)
+
+    def _scratch_bytes(self, step: VectorStep, sizes: TileSizes, assume_tails: bool) -> int:
         op, tiles = self._stand_ins[step]
         loops = self.nest.loops
 
@@ -176,10 +169,11 @@ class TilePlan:
             return DYNAMIC_INDEX if assume_tails or loops.extents[dim] % size else size
 
         rows, columns = known(self.tiling.rows, sizes.rows), known(self.tiling.columns, sizes.columns)
-        return op.scratch_elements(
+        elements = op.scratch_elements(
             lambda value: tuple(self.extents_of(tiles[value].kind, rows, columns)),
             lambda value: math.prod(sizes.shape(tiles[value].kind, self.has_rows, tiles[value].element)),
         )
+        return up(elements * element_bits(step.output.element), 8 * self.soc.ub_alignment) // 8
 
     def _stand_in(self, step: VectorStep) -> tuple[Instruction, dict[SSAValue, TileValue]]:
         """A step as an instruction on buffers of unknown sizes, and which tile each is."""
@@ -218,40 +212,42 @@ class TilePlan:
         return sizes_of(self.nest, smallest, self.soc, lambda sizes: self.fits(sizes, assume_tails=True))
 
     def fits(self, sizes: TileSizes, assume_tails: bool = False) -> bool:
-        return self.bytes_of(self.buffers_of(sizes, assume_tails)) <= self.soc.ub_bytes
+        return self.bytes_needed(sizes, assume_tails) <= self.soc.ub_bytes
 
-    def bytes_of(self, buffers: Mapping[Slot, MemRefType]) -> int:
+    def bytes_needed(self, sizes: TileSizes, assume_tails: bool = False) -> int:
         """Of the unified buffer, each buffer at an aligned address."""
-        return sum(slot.copies * self._padded_bytes(type) for slot, type in buffers.items())
+        buffers = self.buffers_of(sizes).items()
+        return sum(slot.copies * self._padded_bytes(type) for slot, type in buffers) + self.scratch_bytes(
+            sizes, assume_tails
+        )
 
     def _padded_bytes(self, type: MemRefType) -> int:
         return up(bytes_of(type), self.soc.ub_alignment)
 
     def problem(self) -> tuple[str, str] | None:
         """Why the tile does not fit the unified buffer, with the arithmetic, and the largest one that does."""
-        total = self.bytes_of(self.buffers)
-        if total <= self.soc.ub_bytes:
+        if self.fits(self.sizes):
             return None
         return (
-            f"tile={_written(self.tile)} does not fit the unified buffer: {self._arithmetic()} = {total:,} B > "
-            f"{self.soc.ub_bytes:,} B",
+            f"tile={_written(self.tile)} does not fit the unified buffer: {self._arithmetic()} = "
+            f"{self.bytes_needed(self.sizes):,} B > {self.soc.ub_bytes:,} B",
             f"the largest that fits this kernel is tile={_written(self._largest())}",
         )
 
     def _arithmetic(self) -> str:
-        """`5 buffers x 2 (double) x 64 x 128 x 4 B + 1 buffer x 32 B`, of equal ones together."""
-        counts: dict[tuple[int, str], int] = {}
-        for slot, type in self.buffers.items():
-            bits, shape = element_bits(slot.element), type.get_shape()
-            is_padded = math.prod(shape) * bits != 8 * self._padded_bytes(type)
-            product = f"{self._padded_bytes(type):,} B"
-            if not is_padded and bits >= 8:
-                product = " x ".join([*map(str, shape), f"{bits // 8} B"])
-            counts[slot.copies, product] = counts.get((slot.copies, product), 0) + 1
-        return " + ".join(
+        """`5 buffers x 2 (double) x 64 x 128 x 4 B + 1 buffer x 64 B`, of equal ones together."""
+        counts = Counter[tuple[int, str]]()
+        for slot, type in self.buffers_of(self.sizes).items():
+            bytes, shape = self._padded_bytes(type), type.get_shape()
+            is_padded = math.prod(shape) * element_bits(slot.element) != 8 * bytes
+            factors = [] if is_padded else [*map(str, shape), f"{element_bits(slot.element) // 8} B"]
+            counts[slot.copies, " x ".join(factors) or f"{bytes:,} B"] += 1
+        terms = [
             f"{count} buffer{'s' * (count > 1)} x {'2 (double) x ' * (copies == 2)}{product}"
             for (copies, product), count in counts.items()
-        )
+        ]
+        scratch = self.scratch_bytes(self.sizes)
+        return " + ".join([*terms, *([f"{scratch:,} B of scratch"] if scratch else [])])
 
     def _largest(self) -> tuple[int, ...]:
         """The option for the largest tile that fits: with fewer elements, or with fewer rows of the same columns."""
@@ -262,8 +258,16 @@ class TilePlan:
         if len(self.tile) == 2 and self.has_rows and fits(1, self.tile[1]):
             return largest(lambda rows: fits(rows, self.tile[1]), self.tile[0], 1), self.tile[1]
         lines = self.tile[:-1] and (1,)
-        return *lines, largest(lambda columns: fits(*lines, columns), self.tile[-1], COLUMNS)
+        return *lines, largest(lambda columns: fits(*lines, columns), self.tile[-1], LINE)
 
 
 def _written(tile: Sequence[int]) -> str:
     return str(tile[0]) if len(tile) == 1 else f"({', '.join(map(str, tile))})"
+
+
+def plan_of(op: GenericOp, soc: Soc, tile: Sequence[int]) -> TilePlan:
+    """The plan of the kernel that an op is in."""
+    block = op.parent_block()
+    assert block is not None
+    fill = next((each for each in ops_of(block) if isinstance(each, FillOp)), None)
+    return TilePlan(op, fill, soc, tile)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
-from xdsl.dialects.builtin import f16, f32, i1
+from xdsl.dialects.builtin import f32
 
 from mlirad.targets.ascend.soc import for_soc
 from mlirad.targets.ascend.tiles.nest import BufferKind, Loops, Nest
-from mlirad.targets.ascend.tiles.sizes import bytes_needed, sizes_of
-from mlirad.targets.ascend.tiles.slots import Slot
+from mlirad.targets.ascend.tiles.sizes import TileSizes, sizes_of
 
 SOC = for_soc("Ascend910B1")
 
@@ -20,22 +19,19 @@ def nest(*strides: tuple[int, ...], extents: tuple[int, ...], reduced: tuple[boo
     return Nest(Loops(extents, reduced, dims, strides).simplified())
 
 
-@pytest.mark.parametrize("count", [1, 3, 20])
+@pytest.mark.parametrize("bytes_each", [4, 13, 90])
 @pytest.mark.parametrize("extents", [(1, 1), (7, 5), (1000, 1000), (3, 10**7), (10**7, 3), (65537, 33)])
 @pytest.mark.parametrize("reduced", [(False, False), (False, True), (True, False)])
-def test_tiles_fit(extents: tuple[int, int], reduced: tuple[bool, bool], count: int) -> None:
+def test_tiles_fit(extents: tuple[int, int], reduced: tuple[bool, bool], bytes_each: int) -> None:
     columns = extents[1]
     written = {(False, False): (columns, 1), (False, True): (1, 0), (True, False): (0, 1)}[reduced]
     found = nest((columns, 1), (0, 1), written, extents=extents, reduced=reduced)
-    has_rows = found.tiling.rows is not None
-    slots = [
-        Slot(f32, BufferKind.TILE, 2),
-        Slot(f16, BufferKind.ROW, 2),
-        *(Slot(f32, BufferKind.TILE) for _ in range(count)),
-    ]
-    slots += [Slot(i1, BufferKind.TILE)] * (not has_rows)
-    sizes = sizes_of(found, slots, SOC)
-    assert bytes_needed(sizes, slots, has_rows, SOC) <= SOC.ub_usable_bytes
+
+    def fits(sizes: TileSizes) -> bool:
+        return bytes_each * math.prod(sizes.shape(BufferKind.TILE, found.tiling.rows is not None, f32)) <= SOC.ub_bytes
+
+    sizes = sizes_of(found, 4, SOC, fits)
+    assert fits(sizes)
     assert 1 <= sizes.columns <= math.prod(extents) and 1 <= sizes.rows <= math.prod(extents)
 
 
