@@ -78,9 +78,9 @@ class AscendTarget(Target):
         }
 
     def dialects(self) -> tuple[Dialect, ...]:
-        from mlirad.targets.ascend.hivm.hivm import HACC, HIVM
+        from mlirad.targets.ascend.hivm.hivm import ANNOTATION, HACC, HIVM
 
-        return (HIVM, HACC)
+        return (HIVM, HACC, ANNOTATION)
 
     def passes(self) -> tuple[type[ModulePass], ...]:
         from mlirad.targets.ascend.emit.physical import HivmPhysical

@@ -13,8 +13,8 @@ func.func public @f(%x: tensor<40x24xf32>) -> tensor<24x40xf32> {
 // KERNELS: linalg.generic
 // KERNELS-SAME: affine_map<(d0, d1) -> (d1, d0)>
 
-// A tile is loaded as it lies in memory, its rows aligned to 32 bytes, and exchanged in the unified buffer.
-// VIRTUAL: memref.alloc() : memref<40x16xf32, #hivm.address_space<ub>>
+// A tile is loaded as it lies in memory, into whole blocks of 16 rows and columns, and exchanged in the unified buffer.
+// VIRTUAL: memref.alloc() : memref<48x16xf32, #hivm.address_space<ub>>
 // VIRTUAL: "hivm.hir.load"
 // VIRTUAL: "hivm.hir.vtranspose"{{.*}}permutation = array<i64: 1, 0>
 // VIRTUAL: "hivm.hir.vexp"

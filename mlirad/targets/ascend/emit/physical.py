@@ -48,7 +48,7 @@ _IDS = (EventId.ID0, EventId.ID1)
 
 @dataclass(frozen=True)
 class HivmPhysical(ModulePass):
-    """Plan addresses, and synchronise the pipes. Loops over tiles get two buffers of each kind, and flags.
+    """Plan addresses, and synchronise the pipes. Marked buffers become two, loops over tiles get flags.
 
     soc: the chip.
 
@@ -114,10 +114,8 @@ class _Kernel:
             self.count(loop)
         self.place_scratch()
         for buffer in find(self.function, memref.AllocOp):
-            if buffer.memref in twice:
-                self.place_twice(buffer, next(loop for loop in pipelines if _is_used_in(buffer, loop)))
-            else:
-                self.place(buffer)
+            loop = next((each for each in pipelines if _is_used_in(buffer, each)), None)
+            self.place(buffer) if loop is None or buffer.memref not in twice else self.place_twice(buffer, loop)
         if self.next_address > self.soc.ub_bytes:
             room = f"{self.soc.ub_bytes} B of the unified buffer"
             raise CompileError(f"internal error: a kernel needs {self.next_address} B, more than the {room}")

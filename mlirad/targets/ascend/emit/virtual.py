@@ -71,30 +71,32 @@ class HivmVirtual(ModulePass):
           func.return
         }
 
-    After `mlirad-hivm-virtual{soc=Ascend910B1}`:
+    After `mlirad-hivm-virtual{soc=Ascend910B1 tile=64}`:
 
         func.func @exp(%x: memref<40xf32, #hivm.address_space<gm>>, %y: memref<40xf32, #hivm.address_space<gm>>)
             attributes {hacc.entry, hacc.function_kind = #hacc.function_kind<DEVICE>,
                         hivm.func_core_type = #hivm.func_core_type<AIV>} {
           %0 = memref.alloc() : memref<40xf32, #hivm.address_space<ub>>
+          "annotation.mark"(%0) {hivm.multi_buffer = 2 : i32} : (memref<40xf32, #hivm.address_space<ub>>) -> ()
           %1 = memref.alloc() : memref<40xf32, #hivm.address_space<ub>>
+          "annotation.mark"(%1) {hivm.multi_buffer = 2 : i32} : (memref<40xf32, #hivm.address_space<ub>>) -> ()
           %2 = "hivm.hir.get_block_idx"() : () -> i64
           %3 = arith.index_cast %2 : i64 to index
           %4 = arith.constant 1 : index
           %5 = arith.constant 1 : index
           scf.for %6 = %3 to %4 step %5 {
-            %7 = arith.constant 40 : index
-            %8 = arith.muli %6, %7 : index
-            %9 = memref.reinterpret_cast %x to offset: [%8], sizes: [40], strides: [1]
+            %7 = arith.constant 0 : index
+            %8 = memref.reinterpret_cast %x to offset: [%7], sizes: [40], strides: [1]
               : memref<40xf32, #hivm.address_space<gm>>
                 to memref<40xf32, strided<[1], offset: ?>, #hivm.address_space<gm>>
-            "hivm.hir.load"(%9, %0) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0>}>
+            "hivm.hir.load"(%8, %0) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0>}>
               : (memref<40xf32, strided<[1], offset: ?>, #hivm.address_space<gm>>,
                  memref<40xf32, #hivm.address_space<ub>>) -> ()
             "hivm.hir.vexp"(%0, %1) <{transpose = array<i64>, broadcast = array<i64>,
                                       operandSegmentSizes = array<i32: 1, 1, 0>}>
               : (memref<40xf32, #hivm.address_space<ub>>, memref<40xf32, #hivm.address_space<ub>>) -> ()
-            %10 = memref.reinterpret_cast %y to offset: [%8], sizes: [40], strides: [1]
+            %9 = arith.constant 0 : index
+            %10 = memref.reinterpret_cast %y to offset: [%9], sizes: [40], strides: [1]
               : memref<40xf32, #hivm.address_space<gm>>
                 to memref<40xf32, strided<[1], offset: ?>, #hivm.address_space<gm>>
             "hivm.hir.store"(%1, %10)

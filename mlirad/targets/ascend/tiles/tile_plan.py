@@ -238,10 +238,10 @@ class TilePlan:
         """`5 buffers x 2 (double) x 64 x 128 x 4 B + 1 buffer x 64 B`, of equal ones together."""
         counts = Counter[tuple[int, str]]()
         for slot, type in self.buffers_of(self.sizes).items():
-            bytes, shape = self._padded_bytes(type), type.get_shape()
-            is_padded = math.prod(shape) * element_bits(slot.element) != 8 * bytes
-            factors = [] if is_padded else [*map(str, shape), f"{element_bits(slot.element) // 8} B"]
-            counts[slot.copies, " x ".join(factors) or f"{bytes:,} B"] += 1
+            bytes, item = self._padded_bytes(type), element_bits(slot.element) // 8
+            is_exact = math.prod(type.get_shape()) * item == bytes
+            product = " x ".join([*map(str, type.get_shape()), f"{item} B"]) if is_exact else f"{bytes:,} B"
+            counts[slot.copies, product] += 1
         terms = [
             f"{count} buffer{'s' * (count > 1)} x {'2 (double) x ' * (copies == 2)}{product}"
             for (copies, product), count in counts.items()

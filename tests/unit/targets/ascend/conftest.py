@@ -76,20 +76,20 @@ def bishengir_accepts(
 @pytest.fixture(scope="session")
 def plan_memory(
     ascend_tools: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[func.FuncOp], tuple[int, int] | None]:
-    """Huawei's planner: for a kernel that does not fit the unified buffer, the bytes that it needs and those there are.
+) -> Callable[..., tuple[str, int, int] | None]:
+    """Huawei's planner: `plan_memory(text of a kernel, *flags)` gives None if it fits.
 
-    None for one that fits.
+    Otherwise the first buffer that it does not fit, as "ub", the bytes that it needs there, and those there are.
     """
     folder = tmp_path_factory.mktemp("planner")
 
-    def plan(kernel: func.FuncOp) -> tuple[int, int] | None:
-        (folder / "kernel.mlir").write_text(generic(ModuleOp([kernel])))
-        command = [str(ascend_tools / "bishengir-compile"), "kernel.mlir", *FLAGS, "-o", "kernel.o"]
+    def plan(text: str, *flags: str) -> tuple[str, int, int] | None:
+        (folder / "kernel.mlir").write_text(text)
+        command = [str(ascend_tools / "bishengir-compile"), "kernel.mlir", *FLAGS, *flags, "-o", "kernel.o"]
         done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=60, check=False)
         said = done.stderr + done.stdout
-        overflow = re.search(r"ub overflow, requires (\d+) bits while (\d+) bits available", said)
+        overflow = re.search(r"(\w+) overflow, requires (\d+) bits while (\d+) bits available", said)
         assert overflow is not None or "External hivmc run fails" in said, said
-        return None if overflow is None else (int(overflow[1]) // 8, int(overflow[2]) // 8)
+        return None if overflow is None else (overflow[1], int(overflow[2]) // 8, int(overflow[3]) // 8)
 
     return plan

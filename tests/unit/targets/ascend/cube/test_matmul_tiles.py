@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from ascend_matmuls import kernel
 
 from mlirad.errors import CompileError
+from mlirad.targets.ascend.cube import matmul_loops
 from mlirad.targets.ascend.cube.matmul_tiles import (
     Matmul,
     MatmulTiles,
@@ -64,3 +67,40 @@ def test_refusals_show_the_arithmetic() -> None:
         require_tiles(MatmulTiles(128, 128, 256, 128), matmul, SOC)
     assert "l0_depth = 64" in str(caught.value)
     require_tiles(MatmulTiles(128, 128, 256, 64), matmul, SOC)
+
+
+@pytest.fixture
+def without_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matmul_loops, "require_tiles", lambda *_: None)
+
+
+@pytest.mark.usefixtures("without_refusals")
+def test_huaweis_planner_agrees_on_l1_and_l0c(plan_memory: Callable[..., tuple[str, int, int] | None]) -> None:
+    """To the byte, of L1 with its double buffers; of L0C it keeps one tile, we two. L0A and L0B it does not plan."""
+    fitting = []
+    for element, rows, columns in (
+        ("f16", 128, 128),
+        ("f16", 32, 256),
+        ("f16", 16, 16),
+        ("f32", 64, 64),
+        ("f32", 48, 80),
+    ):
+        matmul = Matmul(1, 2048, 2048, 16384, element)
+        limit = SOC.l1_bytes // (2 * (rows + columns) * matmul.itemsize) // 16 * 16
+        for depth in range(limit - 16, limit + 33, 16):
+            tiles = MatmulTiles(rows, columns, depth, 16)
+            needed = 2 * sum(tiles.l1_bytes(matmul.itemsize))
+            fitting.append(needed <= SOC.l1_bytes)
+            judged = plan_memory(kernel(matmul, tiles, is_virtual=True)[0], "--enable-auto-multi-buffer=true")
+            assert judged == (None if fitting[-1] else ("cbuf", needed, SOC.l1_bytes))
+            assert fitting[-1] == (not [each for each in check_tiles(tiles, matmul, SOC) if each.startswith("L1:")])
+    assert fitting.count(True) == fitting.count(False) == 10
+    matmul = Matmul(1, 2048, 2048, 2048, "f16")
+    for rows, columns, one_fits in ((128, 128, True), (128, 256, True), (144, 256, False), (512, 80, False)):
+        tiles = MatmulTiles(rows, columns, 16, 16)
+        needed = tiles.l0_bytes(matmul.itemsize)[2]
+        judged = plan_memory(kernel(matmul, tiles, is_virtual=True)[0], "--enable-auto-multi-buffer=true")
+        assert judged == (None if one_fits else ("cc", needed, SOC.l0c_bytes))
+        assert (2 * needed <= SOC.l0c_bytes) == (
+            not [each for each in check_tiles(tiles, matmul, SOC) if "L0C" in each]
+        )

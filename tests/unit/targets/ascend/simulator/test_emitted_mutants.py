@@ -89,7 +89,7 @@ NAMES = [
 def small_chip(monkeypatch: pytest.MonkeyPatch) -> str:
     """The name of a chip with one vector core."""
     chip = soc.for_soc("Ascend910B1")
-    small = replace(chip, name="Small", vector_cores=1, ub_bytes=chip.ub_reserved_bytes + TILES)
+    small = replace(chip, name="Small", vector_cores=1, ub_bytes=TILES)
     monkeypatch.setitem(soc._SOCS, "Small", small)
     return "Small"
 
