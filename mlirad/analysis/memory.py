@@ -30,9 +30,11 @@ VIEWS = frozenset(
 GROW = "mlirad_grow"
 # On a call: its operands that are overwritten, each followed by the result that it becomes.
 TIES = "mlirad.ties"
-# On a call of a native function: its name, and whether it needs the interpreter's lock; see to_linalg/native_calls.py.
+# On a call of a native function: its name, whether it needs the interpreter's lock, and the core signature of a
+# gufunc's loop; see to_linalg/native_calls.py.
 NATIVE = "mlirad.native"
 GIL = "mlirad.gil"
+GUFUNC = "mlirad.gufunc"
 
 # Where an op's carried operands begin.
 _FIRST_CARRIED: dict[type[Operation], int] = {

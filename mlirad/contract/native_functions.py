@@ -18,7 +18,7 @@ from importlib import import_module
 
 import numpy as np
 
-from mlirad.contract import registered_ops
+from mlirad.contract import gufunc_loops, registered_ops
 from mlirad.contract.registered_ops import NativeFunctionError
 
 PREFIX = "mlirad.native."
@@ -62,7 +62,7 @@ def _sorting(what: str) -> int:
     table = get_pointer(_core._ARRAY_API, None)
     get_functions = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(_word(table, _GET_FUNCTIONS))
     address = _word(get_functions(np.dtype(dtype)), _PLACES[place])
-    if not _is_numpys(address) or not _sorts(address, place.startswith("arg"), np.dtype(dtype)):
+    if not _is_inside(address, str(_core.__file__)) or not _sorts(address, place.startswith("arg"), np.dtype(dtype)):
         raise NativeFunctionError(f"NumPy {np.__version__} has its function {place} of {dtype} at another place")
     return address
 
@@ -80,13 +80,13 @@ class _SymbolInfo(ctypes.Structure):
     ]
 
 
-def _is_numpys(address: int) -> bool:
-    """Whether an address is in the file of NumPy's core: what is called otherwise may be anything."""
+def _is_inside(address: int, file: str) -> bool:
+    """Whether an address is in a file, that of a module of NumPy: what is called otherwise may be anything."""
     if sys.platform == "win32":
         return address != 0
     info = _SymbolInfo()
     is_found = ctypes.CDLL(None).dladdr(ctypes.c_void_p(address), ctypes.byref(info))
-    return bool(is_found) and info.file == str(_core.__file__).encode()
+    return bool(is_found) and info.file == file.encode()
 
 
 def _sorts(address: int, gives_places: bool, dtype: np.dtype) -> bool:
@@ -100,6 +100,35 @@ def _sorts(address: int, gives_places: bool, dtype: np.dtype) -> bool:
     return not _Sort(address)(values.ctypes.data, len(values), None) and (values == expected).all()
 
 
+# --- loops of NumPy's gufuncs -----------------------------------------------------------------------------------
+
+GUFUNC, FLOATING = "gufunc", "floating"
+
+
+def gufunc(home: str, name: str, types: str) -> str:
+    """The name of a loop of a gufunc: of its module, and of operands and results of these types (`ddd`)."""
+    return f"{PREFIX}{GUFUNC}.{home}.{name}.{types}"
+
+
+def _gufunc(what: str) -> int:
+    address = gufunc_loops.loop_of(what, _is_inside)
+    if address is None:
+        raise NativeFunctionError(f"NumPy {np.__version__} has not the loop {what} that is expected")
+    return address
+
+
+def floating(function: str) -> str:
+    """The name of `feclearexcept` or `fetestexcept`."""
+    return f"{PREFIX}{FLOATING}.{function}"
+
+
+def _floating(what: str) -> int:
+    address = gufunc_loops.floating(what)
+    if not address:
+        raise NativeFunctionError(f"the C library has no {what}")
+    return address
+
+
 # --- the user's -------------------------------------------------------------------------------------------------
 
 REGISTERED = "registered"
@@ -110,4 +139,9 @@ def registered(symbol: str) -> str:
     return f"{PREFIX}{REGISTERED}.{symbol}"
 
 
-_SOURCES: Mapping[str, Callable[[str], int]] = {SORTING: _sorting, REGISTERED: registered_ops.address_of}
+_SOURCES: Mapping[str, Callable[[str], int]] = {
+    SORTING: _sorting,
+    GUFUNC: _gufunc,
+    FLOATING: _floating,
+    REGISTERED: registered_ops.address_of,
+}

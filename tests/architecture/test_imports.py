@@ -194,7 +194,7 @@ def circles(edges: Mapping[str, set[str]]) -> set[frozenset[str]]:
 
 # Inside a room: its folders from the bottom up ("" is the room's own files). Each imports those before it only.
 FOLDERS: dict[str, tuple[str, ...]] = {
-    "dialect": ("core", "ops", "arrays", "ad", "functions", "layers", "effects", ""),
+    "dialect": ("core", "ops", "arrays", "ad", "functions", "layers", "linear_algebra", "effects", ""),
     "frontend": ("program", "values", "numpy", "join", "interpreter", ""),
     "frontend/join": ("", "carried"),
     "frontend/interpreter": ("", "text", "statements", "calls", "loops"),

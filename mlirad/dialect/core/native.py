@@ -19,11 +19,15 @@ class NativeFunction:
     It touches only the memory that it is given, and neither raises nor jumps. failure: Python's exception and its
     message where the function, which then gives an int, gives another one than 0. needs_gil: whether it may be called
     by who holds the interpreter's lock only. Compiled code runs with and without it.
+
+    gufunc: its core signature, of a loop of a gufunc (`contract/gufunc_loops.py`). It is called for one part, with the
+    parts of operands and results, then where to put whether it failed, an i64, and then the core sizes.
     """
 
     name: str
     failure: tuple[str, str] | None = None
     needs_gil: bool = False
+    gufunc: str | None = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class NativeCalls:
     The parts are C-contiguous: the last `rank` axes of each array, whose other axes are alike. `start` makes the
     results as they are before the calls, from lowered operands; a result may be an operand itself, which is copied if
     it is needed later. A number among the arguments is an intp, or where it is 0 a null pointer or a C int. work: the
-    cost of a call for each element of its first part.
+    cost of a call for each element of its first part. ranks: the rank of the parts of each array, where they differ.
 
     result: the type of the number that the function gives, if it does: an element of the op's one result, or on numbers
     the result, which is then not there before the calls. Its arguments are elements then, and rank is 0.
@@ -67,3 +71,7 @@ class NativeCalls:
     rank: int = 1
     work: int = 1
     result: Attribute | None = None
+    ranks: tuple[int, ...] | None = None
+
+    def rank_of(self, array: int) -> int:
+        return self.rank if self.ranks is None else self.ranks[array]

@@ -35,6 +35,7 @@ from mlirad.frontend.numpy import (
     view_functions,
 )
 from mlirad.frontend.numpy.declarations import Facts
+from mlirad.frontend.numpy.linear_algebra import linalg_loops  # noqa: F401  (it declares what it compiles)
 from mlirad.frontend.program import coverage, hints, purity
 from mlirad.frontend.program.hidden_state import CALLABLES, hint_of
 from mlirad.frontend.values.numpys_errors import numpys_refusal

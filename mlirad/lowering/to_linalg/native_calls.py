@@ -12,6 +12,8 @@ the arrays that it overwrites.
 A function of numbers gets elements, and gives an element:
 
     %2 = func.call @"mlirad.native.registered.j1()"(%work, %1) {mlirad.native = "mlirad.native.registered.j1", ...}
+
+A loop of a gufunc has its core signature in `mlirad.gufunc`; see `NativeFunction`.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, String
 from xdsl.ir import Attribute, SSAValue
 
 from mlirad.analysis.cost import CALL, WORK
-from mlirad.analysis.memory import GIL, NATIVE, TIES
+from mlirad.analysis.memory import GIL, GUFUNC, NATIVE, TIES
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import insert
 from mlirad.dialect.core.native import ElementAt, Length, NativeCalls, NativeFunction, PartAddress
@@ -36,14 +38,14 @@ def native_calls(answer: NativeCalls, operands: Sequence[SSAValue]) -> Sequence[
     """What the op is, on lowered operands."""
     results = list(answer.start(*operands))
     arrays = [*operands, *results]
-    first = next(arrays[each.array] for each in answer.arguments if isinstance(each, PartAddress | ElementAt))
-    outer = len(types.shape(first.type)) - answer.rank
-    work = _product([_length(first, outer + axis) for axis in range(answer.rank)], answer.work)
+    number_of_first = next(each.array for each in answer.arguments if isinstance(each, PartAddress | ElementAt))
+    first, rank = arrays[number_of_first], answer.rank_of(number_of_first)
+    outer = len(types.shape(first.type)) - rank
+    work = _product([_length(first, outer + axis) for axis in range(rank)], answer.work)
 
     charge = _size(work)
 
     def call(counters: list[SSAValue], carried: list[SSAValue]) -> Sequence[SSAValue]:
-        place = as_indices([*counters, *[number(0, i64)] * answer.rank])
         now = [*operands, *carried]
         passed, ties = [charge], list[int]()
         for argument in answer.arguments:
@@ -51,9 +53,9 @@ def native_calls(answer: NativeCalls, operands: Sequence[SSAValue]) -> Sequence[
                 case PartAddress(array):
                     if array >= len(operands):
                         ties += [len(passed), array - len(operands)]
-                    passed += [now[array], *place]
+                    passed += [now[array], *_place(counters, answer.rank_of(array))]
                 case ElementAt(array):
-                    passed.append(_element(now[array], place))
+                    passed.append(_element(now[array], _place(counters, 0)))
                 case Length(array, axis):
                     passed.append(_size(_length(arrays[array], axis)))
                 case int():
@@ -63,10 +65,15 @@ def native_calls(answer: NativeCalls, operands: Sequence[SSAValue]) -> Sequence[
         if isinstance(work, int):
             made.attributes[WORK] = IntegerAttr(CALL + work, i64)
         if answer.result is not None and carried:
-            return [insert(tensor.InsertOp(made.results[0], carried[0], place)).result]
+            return [insert(tensor.InsertOp(made.results[0], carried[0], _place(counters, 0))).result]
         return made.results
 
     return counted([_size(_length(first, axis)) for axis in range(outer)], results, call)
+
+
+def _place(counters: Sequence[SSAValue], rank: int) -> Sequence[SSAValue]:
+    """Where a part of this rank begins."""
+    return as_indices([*counters, *[number(0, i64)] * rank])
 
 
 def _element(value: SSAValue, place: Sequence[SSAValue]) -> SSAValue:
@@ -87,6 +94,8 @@ def _call(
         call.attributes[TIES] = DenseArrayBase.from_list(i64, ties)
     if function.needs_gil:
         call.attributes[GIL] = UnitAttr()
+    if function.gufunc is not None:
+        call.attributes[GUFUNC] = StringAttr(function.gufunc)
     if function.failure is not None:
         error, message = function.failure
         call.attributes |= {"mlirad.error": StringAttr(error), "mlirad.message": StringAttr(message)}

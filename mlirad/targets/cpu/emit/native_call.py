@@ -7,28 +7,45 @@ from __future__ import annotations
 from xdsl.dialects import func
 from xdsl.dialects.builtin import MemRefType, StringAttr
 
-from mlirad.analysis.memory import GIL, NATIVE
+from mlirad.analysis.memory import GIL, GUFUNC, NATIVE
+from mlirad.contract.gufunc_loops import CLEAR, FE_INVALID, TEST, core_labels, label_order
+from mlirad.contract.native_functions import floating
 from mlirad.dialect.core.types import from_location
-from mlirad.targets.cpu.emit.descriptor import address, part_types, to_parts
+from mlirad.targets.cpu.emit.descriptor import address, is_literal, part_types, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter
+from mlirad.targets.cpu.emit.llvm_types import bits_of
 from mlirad.targets.cpu.emit.polling import charge
 from mlirad.targets.cpu.manifest import ErrorEntry
 
 
 def call_native(e: FunctionEmitter, op: func.CallOp) -> None:
     """A call of a C function; with the interpreter's lock if it needs it, and left by the error that it reports."""
-    name, error, message = (op.attributes.get(key) for key in (NATIVE, "mlirad.error", "mlirad.message"))
+    name, signature = op.attributes[NATIVE], op.attributes.get(GUFUNC)
     assert isinstance(name, StringAttr)
     work, *operands = op.arguments
     arguments: list[tuple[str, str]] = []
+    widths: list[int] = []
     while operands:
         value = operands.pop(0)
         if isinstance(value.type, MemRefType):
             rank = value.type.get_num_dims()
             place, operands = e.words(operands[:rank]), operands[rank:]
             arguments.append(("ptr", address(e, e.memref(value), place)))
+            widths.append(bits_of(value.type.element_type) // 8)
         else:
             arguments += to_parts(e.value(value), value.type)
+    if isinstance(signature, StringAttr):
+        _call_loop(e, name.data, signature.data, [word for _, word in arguments], widths)
+    else:
+        _call(e, op, arguments)
+    if op in e.polling.moves:
+        charge(e, e.word(work))
+
+
+def _call(e: FunctionEmitter, op: func.CallOp, arguments: list[tuple[str, str]]) -> None:
+    """A call of a C function of these arguments."""
+    name, error, message = (op.attributes.get(key) for key in (NATIVE, "mlirad.error", "mlirad.message"))
+    assert isinstance(name, StringAttr)
     given = [part for result in op.results for part in part_types(result.type)]
     gives = given[0] if given else "void" if error is None else "i32"
     types, listed = ", ".join(type for type, _ in arguments), ", ".join(f"{type} {word}" for type, word in arguments)
@@ -51,5 +68,46 @@ def call_native(e: FunctionEmitter, op: func.CallOp) -> None:
     elif isinstance(error, StringAttr) and isinstance(message, StringAttr):
         failed = e.module.error_code(ErrorEntry(error.data, message.data, from_location(op.location)))
         e.require(e.assign(f"icmp eq i32 {code}, 0"), failed)
-    if op in e.polling.moves:
-        charge(e, e.word(work))
+
+
+def _call_loop(e: FunctionEmitter, name: str, signature: str, words: list[str], widths: list[int]) -> None:
+    """A call of a gufunc's loop for one part. words: the operands and results, where to put whether it fails if it may,
+    and the sizes; widths: the bytes of an element of each of these arrays."""
+    operands, results = core_labels(signature)
+    labels = operands + results
+    pointers, flags, sizes = words[: len(labels)], words[len(labels) : len(widths)], words[len(widths) :]
+    known = dict(zip(label_order(signature), sizes, strict=True))
+    steps = ["0"] * len(labels)
+    for own, width in zip(labels, widths, strict=False):
+        strides = [str(width)][: len(own)]
+        for label in reversed(own[1:]):
+            strides.insert(0, _product(e, strides[0], known[label]))
+        steps += strides
+    lists = [_listed(e, type, each) for type, each in (("ptr", pointers), ("i64", ["1", *sizes]), ("i64", steps))]
+    loop = e.module.declare(name, f"declare void @{name}(ptr, ptr, ptr, ptr) nounwind")
+    if flags:
+        _floating(e, CLEAR)
+    e.line(f"call void {loop}({', '.join(f'ptr {each}' for each in lists)}, ptr null)")
+    for flag in flags:
+        failed = e.assign(f"icmp ne i32 {_floating(e, TEST)}, 0")
+        e.line(f"store i64 {e.assign(f'zext i1 {failed} to i64')}, ptr {flag}, align 8")
+
+
+def _floating(e: FunctionEmitter, function: str) -> str:
+    """What a function of C's `fenv.h` says of the exception that loops raise."""
+    name = floating(function)
+    return e.assign(f"call i32 {e.module.declare(name, f'declare i32 @{name}(i32) nounwind')}(i32 {FE_INVALID})")
+
+
+def _product(e: FunctionEmitter, x: str, y: str) -> str:
+    return str(int(x) * int(y)) if is_literal(x) and is_literal(y) else e.assign(f"mul i64 {x}, {y}")
+
+
+def _listed(e: FunctionEmitter, type: str, words: list[str]) -> str:
+    """Memory of the function with these words in it."""
+    memory = f"%{e.fresh('list')}"
+    e.allocas.append(f"  {memory} = alloca [{len(words)} x {type}], align 8")
+    for number, word in enumerate(words):
+        place = e.assign(f"getelementptr inbounds {type}, ptr {memory}, i64 {number}")
+        e.line(f"store {type} {word}, ptr {place}, align 8")
+    return memory

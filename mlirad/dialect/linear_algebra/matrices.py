@@ -1,0 +1,125 @@
+"""Algebra of stacks of matrices, in which the derivatives of ops on them are written."""
+
+from __future__ import annotations
+
+from string import ascii_uppercase
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, emit, sum_of, where, zeros_like
+from mlirad.dialect.ops.choice import annihilated
+from mlirad.dialect.ops.constant import counted
+from mlirad.dialect.ops.contraction import contract
+from mlirad.dialect.ops.movement import TransposeOp, broadcast_like, reshape, size_along
+
+
+def _outer(x: Expr) -> str:
+    return ascii_uppercase[: len(x.shape) - 2]
+
+
+def times(x: Expr, y: Expr) -> Expr:
+    """x @ y."""
+    outer = _outer(x)
+    return contract(f"{outer}ij,{outer}jk->{outer}ik", x, y)
+
+
+def times_transposed(x: Expr, y: Expr) -> Expr:
+    """x @ y.T"""
+    outer = _outer(x)
+    return contract(f"{outer}ij,{outer}kj->{outer}ik", x, y)
+
+
+def transposed_times(x: Expr, y: Expr) -> Expr:
+    """x.T @ y"""
+    outer = _outer(x)
+    return contract(f"{outer}ji,{outer}jk->{outer}ik", x, y)
+
+
+def transposed(x: Expr) -> Expr:
+    rank = len(x.shape)
+    return emit(TransposeOp, x, permutation=[*range(rank - 2), rank - 1, rank - 2])
+
+
+def _places(x: Expr) -> tuple[Expr, Expr]:
+    """The row and the column of each element."""
+    rank = len(x.shape)
+    sizes = [x.shape[axis] if x.shape[axis] >= 0 else size_along(x.value, axis) for axis in (rank - 2, rank - 1)]
+    row, column = (broadcast_like(counted(size), [rank - 2 + place], x) for place, size in enumerate(sizes))
+    return row, column
+
+
+def lower(x: Expr) -> Expr:
+    """The lower triangle, the diagonal included, with zeros above it."""
+    row, column = _places(x)
+    return where(row >= column, x, zeros_like(x))
+
+
+def strictly_lower(x: Expr) -> Expr:
+    row, column = _places(x)
+    return where(row > column, x, zeros_like(x))
+
+
+def upper(x: Expr) -> Expr:
+    row, column = _places(x)
+    return where(row <= column, x, zeros_like(x))
+
+
+def half_lower(x: Expr) -> Expr:
+    """The lower triangle with half of the diagonal: of a symmetric x, `h + h.T` is x."""
+    row, column = _places(x)
+    return where(row > column, x, where(row == column, x * 0.5, zeros_like(x)))
+
+
+def on_diagonal(x: Expr) -> Expr:
+    """x on its diagonal, and zeros elsewhere."""
+    row, column = _places(x)
+    return where(row == column, x, zeros_like(x))
+
+
+def diagonal(x: Expr) -> Expr:
+    """The diagonal of square matrices."""
+    return sum_of(on_diagonal(x), [len(x.shape) - 1])
+
+
+def across(x: Expr, like: Expr) -> Expr:
+    """A number of each part, in all elements of the matrices of `like`."""
+    return broadcast_like(x, range(len(like.shape) - 2), like)
+
+
+def of_rows(x: Expr, like: Expr) -> Expr:
+    """A number of each row, in all its elements."""
+    return broadcast_like(x, range(len(like.shape) - 1), like)
+
+
+def of_columns(x: Expr, like: Expr) -> Expr:
+    """A number of each column, in all its elements."""
+    rank = len(like.shape)
+    return broadcast_like(x, [*range(rank - 2), rank - 1], like)
+
+
+def inner(x: Expr, y: Expr) -> Expr:
+    """The sum of all products of elements, of each part: an array, also of one part."""
+    outer = len(x.shape) - 2
+    return reshape(sum_of(x * y, [outer, outer + 1]), types.tensor(x.shape[:outer], x.element))
+
+
+def symmetric_of_lower(x: Expr) -> Expr:
+    """The symmetric matrix that has the lower triangle of x."""
+    return strictly_lower(x) + transposed(lower(x))
+
+
+def symmetric_of_upper(x: Expr) -> Expr:
+    return symmetric_of_lower(transposed(x))
+
+
+def cotangent_of_lower(g: Expr) -> Expr:
+    """The cotangent of x, for that of `symmetric_of_lower(x)`."""
+    return lower(g) + strictly_lower(transposed(g))
+
+
+def cotangent_of_upper(g: Expr) -> Expr:
+    return transposed(cotangent_of_lower(g))
+
+
+def over(x: Expr, y: Expr) -> Expr:
+    """x / y, and 0 where x is 0."""
+    return annihilated(x / y, x)

@@ -1,0 +1,1 @@
+"""What the functions of numpy.linalg are made of, on values."""

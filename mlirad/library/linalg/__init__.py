@@ -1,0 +1,1 @@
+"""Functions of numpy.linalg, over the loops of NumPy that call LAPACK."""

@@ -1,0 +1,43 @@
+"""What NumPy's functions of matrices take, and how they refuse the rest.
+
+Reads: arguments. Writes: nothing. Leaves: arrays of float64, and the dtype of results.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+
+def require_matrix(a: Any) -> None:
+    if a.ndim < 2:
+        raise LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
+
+
+def require_square(a: Any) -> None:
+    require_matrix(a)
+    if a.shape[-1] != a.shape[-2]:
+        raise LinAlgError("Last 2 dimensions of the array must be square")
+
+
+def result_dtype(*arrays: Any) -> Any:
+    """float32 if all arrays are that, else float64: LAPACK computes in float64."""
+    is_single = True
+    for each in arrays:
+        if each.dtype == np.float16:
+            raise TypeError("array type float16 is unsupported in linalg")
+        if each.dtype != np.float32:
+            is_single = False
+    return np.dtype(np.float32) if is_single else np.dtype(np.float64)
+
+
+def as_double(a: Any) -> Any:
+    return a.astype(np.float64)
+
+
+def require_all(failed: Any, message: str) -> None:
+    """Raise LinAlgError where LAPACK says of a matrix that it failed."""
+    if np.any(failed):
+        raise LinAlgError(message)
