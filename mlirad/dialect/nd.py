@@ -25,7 +25,12 @@ from mlirad.dialect.functions import (  # noqa: F401  (as the families above)
     trigonometry,
 )
 from mlirad.dialect.layers import windows  # noqa: F401  (as the families above)
-from mlirad.dialect.linear_algebra import factorizations, solving  # noqa: F401  (as the families above)
+from mlirad.dialect.linear_algebra import (  # noqa: F401  (as the families above)
+    determinants,
+    factorizations,
+    least_squares,
+    solving,
+)
 from mlirad.dialect.op import op_classes
 from mlirad.dialect.ops import (  # noqa: F401  (as the families above)
     bits,

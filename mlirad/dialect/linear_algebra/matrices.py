@@ -5,11 +5,11 @@ from __future__ import annotations
 from string import ascii_uppercase
 
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, emit, sum_of, where, zeros_like
+from mlirad.dialect.core.expr import Expr, emit, ones_like, sum_of, unknown_dims, where, zeros_like
 from mlirad.dialect.ops.choice import annihilated
 from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.contraction import contract
-from mlirad.dialect.ops.movement import TransposeOp, broadcast_like, reshape, size_along
+from mlirad.dialect.ops.movement import TransposeOp, broadcast, broadcast_like, reshape, size_along
 
 
 def _outer(x: Expr) -> str:
@@ -75,9 +75,34 @@ def on_diagonal(x: Expr) -> Expr:
     return where(row == column, x, zeros_like(x))
 
 
+def off_diagonal(x: Expr) -> Expr:
+    """x with zeros on its diagonal."""
+    row, column = _places(x)
+    return where(row == column, zeros_like(x), x)
+
+
+def with_diagonal(x: Expr, number: float) -> Expr:
+    """x with a number everywhere on its diagonal."""
+    row, column = _places(x)
+    return where(row == column, number * ones_like(x), x)
+
+
 def diagonal(x: Expr) -> Expr:
     """The diagonal of square matrices."""
-    return sum_of(on_diagonal(x), [len(x.shape) - 1])
+    return row_sums(on_diagonal(x))
+
+
+def row_sums(x: Expr) -> Expr:
+    return sum_of(x, [len(x.shape) - 1])
+
+
+def column_sums(x: Expr) -> Expr:
+    return sum_of(x, [len(x.shape) - 2])
+
+
+def as_array(x: Expr) -> Expr:
+    """A number of each part: an array, also of one part."""
+    return reshape(x, types.tensor(x.shape, x.element))
 
 
 def across(x: Expr, like: Expr) -> Expr:
@@ -96,10 +121,17 @@ def of_columns(x: Expr, like: Expr) -> Expr:
     return broadcast_like(x, [*range(rank - 2), rank - 1], like)
 
 
+def diagonal_of(x: Expr) -> Expr:
+    """Square matrices with x on their diagonals."""
+    *outer, size = x.shape
+    shape, sizes = (*outer, size, size), unknown_dims(x)
+    return on_diagonal(broadcast(x, range(len(x.shape)), shape, [*sizes, *sizes[len(sizes) - (size < 0) :]]))
+
+
 def inner(x: Expr, y: Expr) -> Expr:
     """The sum of all products of elements, of each part: an array, also of one part."""
     outer = len(x.shape) - 2
-    return reshape(sum_of(x * y, [outer, outer + 1]), types.tensor(x.shape[:outer], x.element))
+    return as_array(sum_of(x * y, [outer, outer + 1]))
 
 
 def symmetric_of_lower(x: Expr) -> Expr:

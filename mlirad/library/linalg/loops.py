@@ -112,3 +112,88 @@ def cholesky_lower(a: Any) -> Any:
 def cholesky_upper(a: Any) -> Any:
     """The upper triangle U with U.T @ U = a, whose upper triangle is read; and where a is not positive definite."""
     return _run("cholesky_up", a)
+
+
+def eigh_lower(a: Any) -> Any:
+    """Eigenvalues and eigenvectors of symmetric matrices, whose lower triangle is read; and where there are none."""
+    return _run("eigh_lo", a)
+
+
+def eigh_upper(a: Any) -> Any:
+    """The same of the upper triangle."""
+    return _run("eigh_up", a)
+
+
+def eigvalsh_lower(a: Any) -> Any:
+    """Eigenvalues of symmetric matrices, whose lower triangle is read; and where there are none."""
+    return _run("eigvalsh_lo", a)
+
+
+def eigvalsh_upper(a: Any) -> Any:
+    """The same of the upper triangle."""
+    return _run("eigvalsh_up", a)
+
+
+def svd(a: Any) -> Any:
+    """u, s and v.T with as many vectors as singular values; and where there are none."""
+    return _run("svd_s", a)
+
+
+def svd_full(a: Any) -> Any:
+    """u, s and v.T with square u and v; and where there are none."""
+    return _run("svd_f", a)
+
+
+def singular_values(a: Any) -> Any:
+    """Singular values; and where there are none."""
+    return _run("svd", a)
+
+
+def reflections(a: Any) -> Any:
+    """LAPACK's packed QR factors, the factors of their reflections, and where it failed."""
+    return _run("qr_r_raw", a)
+
+
+def of_reflections(packed: Any, factors: Any) -> Any:
+    """The first columns of the matrix that reflections make."""
+    return _run("qr_reduced", packed, factors)
+
+
+def whole_of_reflections(packed: Any, factors: Any) -> Any:
+    """The matrix that reflections make, of more rows than reflections."""
+    return _run("qr_complete", packed, factors)
+
+
+def qr(a: Any) -> Any:
+    """q with orthonormal columns, as many as the upper triangle r has rows; and where LAPACK failed."""
+    packed, factors, failed = reflections(a)
+    return of_reflections(packed, factors)[0], np.triu(packed[..., : min(a.shape[-2:]), :]), failed
+
+
+def qr_complete(a: Any) -> Any:
+    """The same with a square q, of a with more rows than columns."""
+    packed, factors, failed = reflections(a)
+    return whole_of_reflections(packed, factors)[0], np.triu(packed), failed
+
+
+def cofactors(a: Any) -> Any:
+    """The cofactors of square matrices: the derivatives of their determinants."""
+    left, values, right = np.linalg.svd(a)
+    others = np.ones_like(values)
+    for place in range(values.shape[-1]):
+        others[..., place] = np.prod(np.delete(values, place, -1), -1)
+    sign = np.linalg.det(left) * np.linalg.det(right)
+    return sign[..., None, None] * ((left * others[..., None, :]) @ right)
+
+
+def pseudoinverse(a: Any, cutoff: Any) -> Any:
+    """The pseudoinverse, in which singular values up to `cutoff` times the largest count as 0; and where it failed."""
+    left, values, right, failed = svd(a)
+    is_large = values > cutoff[..., None] * np.max(values, -1, keepdims=True)
+    inverses = np.divide(1.0, values, where=is_large, out=np.zeros_like(values))
+    return np.swapaxes(right, -1, -2) @ (inverses[..., None] * np.swapaxes(left, -1, -2)), failed
+
+
+def least_squares(a: Any, b: Any, cutoff: Any) -> Any:
+    """x with the least |a @ x - b|, sums of squares, the rank of a, its singular values; and where it failed."""
+    return _run("lstsq", a, b, cutoff)

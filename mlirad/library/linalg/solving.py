@@ -52,6 +52,14 @@ def inv(a: Any) -> Any:
     return found.astype(result_dtype(x))
 
 
+@spells("numpy.linalg.det")
+def det(a: Any) -> Any:
+    x = np.asarray(a)
+    require_square(x)
+    dtype = result_dtype(x)
+    return loops.det(as_double(x)).astype(dtype)
+
+
 @spells("numpy.linalg.slogdet")
 def slogdet(a: Any) -> Any:
     x = np.asarray(a)

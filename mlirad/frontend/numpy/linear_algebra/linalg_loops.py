@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from mlirad.dialect.core.expr import emit_all
-from mlirad.dialect.linear_algebra.loop_op import LoopOp
+from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.op import op_classes
 from mlirad.frontend.numpy.declarations import compiles
 from mlirad.frontend.values.sizes import DATA
 from mlirad.frontend.values.traced import Traced, as_traced
 
 
-def _compile(op: type[LoopOp]) -> None:
+def _compile(op: type[NdOp]) -> None:
     def made(*operands: Any) -> Any:
         results = emit_all(op, *(as_traced(each).contents for each in operands))
         values = [Traced(each, origins=frozenset({DATA})) for each in results]
@@ -26,5 +26,5 @@ def _compile(op: type[LoopOp]) -> None:
 
 
 for _each in op_classes():
-    if issubclass(_each, LoopOp):
+    if _each.__module__.startswith("mlirad.dialect.linear_algebra."):
         _compile(_each)

@@ -1,0 +1,94 @@
+"""Determinants, and cofactors, which are their derivatives, of singular matrices too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.irdl import operand_def, result_def
+
+from mlirad.dialect.arrays.product import products_of_others
+from mlirad.dialect.core import types
+from mlirad.dialect.core.derivative import OneOperandOp
+from mlirad.dialect.core.expr import Expr, emit, emit_all
+from mlirad.dialect.core.op import Composed, Cotangent, PureOp, op
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.linear_algebra import matrices as m
+from mlirad.dialect.linear_algebra.factorizations import SvdOp
+from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp
+from mlirad.errors import ShapeError
+from mlirad.library.linalg import loops
+
+
+@op(loops.det, cost=WORK)
+class DetOp(OneOperandOp, LoopOp):
+    """The determinant, whose derivatives are the cofactors (Giles 2008, section 2.2.4), of singular matrices too."""
+
+    name = "nd.det"
+    LOOP: ClassVar = "det"
+    a = operand_def()
+    result = result_def()
+    assembly_format = "$a attr-dict `:` functional-type(operands, results)"
+
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Cotangent:
+        return m.across(g, x) * emit(CofactorsOp, x)
+
+    def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr:
+        return m.inner(emit(CofactorsOp, x), dx)
+
+
+@op(loops.cofactors, cost=8 * WORK)
+class CofactorsOp(OneOperandOp, PureOp):
+    """The cofactors of square matrices: those of diag(s) are the products of the other elements of s, and those of
+    u @ diag(s) @ v.T are det(u) * det(v) * u @ cofactors @ v.T.
+
+    With k = u.T @ a' @ v, the derivative is, in the same basis, -p_ij k_ji, and on the diagonal the sum of p_ij k_jj
+    over all others, where p_ij is the product of all s but s_i and s_j: polynomials, of singular matrices too. The next
+    derivatives are those of the singular values, which must differ.
+    """
+
+    name = "nd.cofactors"
+    a = operand_def()
+    result = result_def()
+    assembly_format = "$a attr-dict `:` functional-type(operands, results)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        (type,) = operands
+        DetOp.infer(operands, {})
+        if not isinstance(type, TensorType) or not types.is_static(type):
+            raise ShapeError(f"{cls.name}: the sizes of {type} must be known while compiling")
+        return [type]
+
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
+        return self.rebuild(*operands)
+
+    def loops(self) -> Composed:
+        return Composed(self._build)
+
+    def _build(self, a: Expr) -> Sequence[Expr]:
+        left, values, right, sign = _basis(a)
+        others = products_of_others(values, [len(values.shape) - 1])
+        return [sign * m.times(left * m.of_columns(others, left), right)]
+
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
+        return self.jvp(g, out, x)  # the second derivatives of a number are symmetric
+
+    def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr:
+        left, values, right, sign = _basis(x)
+        turned = m.transposed_times(left, m.times_transposed(dx, right))
+        every = m.with_diagonal(m.of_columns(values, dx), 1.0)
+        others = m.off_diagonal(products_of_others(every, [len(dx.shape) - 1]))
+        sums = m.row_sums(others * m.of_columns(m.diagonal(turned), others))
+        inner = m.diagonal_of(sums) - others * m.transposed(turned)
+        return sign * m.times(left, m.times(inner, right))
+
+
+def _basis(a: Expr) -> tuple[Expr, Expr, Expr, Expr]:
+    """u, s and v.T, and in all elements the sign det(u) * det(v)."""
+    left, values, right, _ = emit_all(SvdOp, a)
+    return left, values, right, m.across(emit(DetOp, left) * emit(DetOp, right), a)

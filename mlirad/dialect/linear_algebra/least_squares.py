@@ -1,0 +1,139 @@
+"""Pseudoinverses, and least squares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import Attribute
+from xdsl.irdl import operand_def, result_def
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.derivative import total
+from mlirad.dialect.core.expr import Expr, emit, emit_all, where, zeros_like
+from mlirad.dialect.core.op import Composed, Cotangent, Given, PureOp, op
+from mlirad.dialect.core.registry import Properties, op_of
+from mlirad.dialect.linear_algebra import matrices as m
+from mlirad.dialect.linear_algebra.factorizations import SvdOp
+from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp
+from mlirad.dialect.ops.movement import broadcast_like, repeated
+from mlirad.errors import DTypeError, ShapeError
+from mlirad.library.linalg import loops
+
+
+def _tangent(da: Expr, a: Expr, y: Expr) -> Expr:
+    """Of the pseudoinverse y of a."""
+    gram, other_gram = m.times_transposed(y, y), m.transposed_times(y, y)
+    beyond = m.transposed(da - m.times(a, m.times(y, da)))
+    beside = m.transposed(da - m.times(m.times(da, y), a))
+    return m.times(gram, beyond) + m.times(beside, other_gram) - m.times(y, m.times(da, y))
+
+
+def _cotangent(g: Expr, a: Expr, y: Expr) -> Expr:
+    """Of a, for the cotangent g of its pseudoinverse y."""
+    turned, gram, other_gram = m.transposed(g), m.times_transposed(y, y), m.transposed_times(y, y)
+    beyond = turned - m.times(a, m.times(y, turned))
+    beside = turned - m.times(m.times(turned, y), a)
+    inner = m.transposed_times(y, m.times_transposed(g, y))
+    return m.times(beyond, gram) + m.times(other_gram, beside) - inner
+
+
+@op(loops.pseudoinverse, cost=8 * WORK, inert=(1,))
+class PseudoinverseOp(PureOp):
+    """The pseudoinverse y of a, in which singular values up to `cutoff` times the largest one count as 0.
+
+    The derivative is that of Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
+    problems whose variables separate" (1973): of matrices of the same rank.
+    """
+
+    name = "nd.pseudoinverse"
+    a = operand_def()
+    cutoff = operand_def()
+    result = result_def()
+    failed = result_def()
+    assembly_format = "$a `,` $cutoff attr-dict `:` functional-type(operands, results)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        left, _, right, failed = SvdOp.infer(operands[:1], {})
+        (*outer, rows, count), columns = types.shape(left), types.shape(right)[-1]
+        if operands[1] != types.tensor(outer, types.F64):
+            raise DTypeError(f"{cls.name}: the cutoff {operands[1]} is not an f64 for each matrix of {operands[0]}")
+        if not count:
+            raise ShapeError(f"{cls.name}: {operands[0]} is empty")
+        return [types.tensor([*outer, columns, rows], types.F64), failed]
+
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
+        return self.rebuild(*(x if has else repeated(x, lanes) for x, has in zip(operands, stacked, strict=True)))
+
+    def loops(self) -> Composed:
+        return Composed(self._build)
+
+    def _build(self, a: Expr, cutoff: Expr) -> Sequence[Expr]:
+        left, values, right, failed = emit_all(SvdOp, a)
+        last = len(values.shape) - 1
+        largest = m.as_array(emit(op_of(np.max), values, axes=[last]))
+        bound = broadcast_like(cutoff * largest, range(last), values)
+        inverses = where(values > bound, 1.0 / values, zeros_like(values))
+        turned = m.transposed(left)
+        return m.transposed_times(right, m.of_rows(inverses, turned) * turned), failed
+
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+        return None if gs[0] is None else _cotangent(gs[0], operands[0], outs[0]), None
+
+    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        return None if given[0] is None else _tangent(given[0], operands[0], outs[0]), None
+
+
+@op(loops.least_squares, cost=8 * WORK, inert=(2, 4))
+class LeastSquaresOp(LoopOp):
+    """x with the least |a @ x - b|, of columns b, the smallest of them; the sums of squares of a @ x - b, where the rank
+    of a is its number of columns and it has more rows; its rank; its singular values. Those up to `cutoff` times the
+    largest one count as 0.
+
+    x is the pseudoinverse times b, and has its derivative. That of |r|^2, for r = b - a @ x, is 2 r.T @ (b' - a' @ x).
+    """
+
+    name = "nd.least_squares"
+    LOOP: ClassVar = "lstsq"
+    a = operand_def()
+    b = operand_def()
+    cutoff = operand_def()
+    solution = result_def()
+    squares = result_def()
+    rank = result_def()
+    values = result_def()
+    failed = result_def()
+    assembly_format = "$a `,` $b `,` $cutoff attr-dict `:` functional-type(operands, results)"
+
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+        (of_x, of_squares, _, of_values, _), (a, b, cutoff), x = gs, operands, outs[0]
+        of_a: Expr | None = None
+        of_b: Expr | None = None
+        if of_x is not None:
+            inverse, _ = emit_all(PseudoinverseOp, a, cutoff)
+            of_a, of_b = _cotangent(m.times_transposed(of_x, b), a, inverse), m.transposed_times(inverse, of_x)
+        if of_squares is not None:
+            scaled = 2.0 * (b - m.times(a, x)) * m.of_columns(of_squares, b)
+            of_a, of_b = total(of_a, -m.times_transposed(scaled, x)), total(of_b, scaled)
+        if of_values is not None:
+            left, _, right, _ = emit_all(SvdOp, a)
+            of_a = total(of_a, m.times(left * m.of_columns(of_values, left), right))
+        return of_a, of_b, None
+
+    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        (da, db, _), (a, b, cutoff), x = given, operands, outs[0]
+        change = total(db, None if da is None else -m.times(da, x))
+        if change is None:
+            return None, None, None, None, None
+        inverse, _ = emit_all(PseudoinverseOp, a, cutoff)
+        dx = None if db is None else m.times(inverse, db)
+        d_values: Expr | None = None
+        if da is not None:
+            dx = total(dx, m.times(_tangent(da, a, inverse), b))
+            left, _, right, _ = emit_all(SvdOp, a)
+            d_values = m.diagonal(m.transposed_times(left, m.times_transposed(da, right)))
+        return dx, m.column_sums(2.0 * (b - m.times(a, x)) * change), None, d_values, None
