@@ -26,10 +26,10 @@ from mlirad.dialect.functions import (  # noqa: F401  (as the families above)
 )
 from mlirad.dialect.layers import windows  # noqa: F401  (as the families above)
 from mlirad.dialect.linear_algebra import (  # noqa: F401  (as the families above)
-    determinants,
-    factorizations,
-    least_squares,
-    solving,
+    determinant_ops,
+    factorization_ops,
+    least_squares_ops,
+    solving_ops,
 )
 from mlirad.dialect.op import op_classes
 from mlirad.dialect.ops import (  # noqa: F401  (as the families above)

@@ -20,7 +20,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.traits import SymbolTable
 
-from mlirad.analysis.memory import NATIVE, ties
+from mlirad.analysis.memory import GUFUNC, NATIVE, ties
+from mlirad.contract.gufunc_loops import core_labels, run_loop
 from mlirad.contract.native_functions import address_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import value_of
@@ -306,6 +307,9 @@ def _native(op: func.CallOp, operands: Sequence[Value]) -> Sequence[Value]:
         place = [int(operands[next(rest)]) for _ in range(arrays[index].ndim)]
         start = sum(i * stride for i, stride in zip(place, arrays[index].strides, strict=True))
         arguments.append(ctypes.c_void_p(arrays[index].ctypes.data + start))
+    if GUFUNC in op.attributes:
+        _run_loop(op, [each.value for each in arguments], [each.itemsize for each in arrays.values()])
+        return [arrays[index] for index, _ in ties(op)]
     numbers = [_dtype(result.type) for result in op.results if not types.is_tensor(result.type)]
     gives = np.ctypeslib.as_ctypes_type(numbers[0]) if numbers else ctypes.c_int
     code = ctypes.PYFUNCTYPE(gives)(address_of(_text(op.attributes[NATIVE])))(*arguments)
@@ -314,6 +318,16 @@ def _native(op: func.CallOp, operands: Sequence[Value]) -> Sequence[Value]:
     if "mlirad.error" in op.attributes and code:
         raise CheckFailed(_text(op.attributes["mlirad.error"]), _text(op.attributes["mlirad.message"]))
     return [arrays[index] for index, _ in ties(op)]
+
+
+def _run_loop(op: func.CallOp, words: Sequence[int], widths: Sequence[int]) -> None:
+    """A gufunc's loop on these addresses and core sizes; see `NativeFunction`."""
+    signature = _text(op.attributes[GUFUNC])
+    count = sum(map(len, core_labels(signature)))
+    address = address_of(_text(op.attributes[NATIVE]))
+    failed = run_loop(address, signature, words[:count], widths[:count], words[len(widths) :])
+    for flag in words[count : len(widths)]:
+        ctypes.c_int64.from_address(flag).value = failed
 
 
 def _tensor_op(op: Operation, operands: Sequence[Value]) -> Sequence[Value]:

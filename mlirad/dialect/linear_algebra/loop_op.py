@@ -12,12 +12,14 @@ from xdsl.ir import Attribute, SSAValue
 from mlirad.contract.gufunc_loops import core_labels, label_order
 from mlirad.contract.native_functions import gufunc
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr
+from mlirad.dialect.core.derivative import total
+from mlirad.dialect.core.expr import Expr, sum_of
 from mlirad.dialect.core.native import Length, NativeCalls, NativeFunction, PartAddress
-from mlirad.dialect.core.op import PureOp
+from mlirad.dialect.core.op import Given, PureOp
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import empty, size_of_axis
-from mlirad.dialect.ops.movement import repeated
+from mlirad.dialect.linear_algebra.matrix_algebra import as_array
+from mlirad.dialect.ops.movement import broadcast_like, repeated
 from mlirad.errors import DTypeError, ShapeError
 from mlirad.library.linalg.loops import LOOPS, Loop
 
@@ -28,7 +30,29 @@ _SMALLER = "p"
 """The label of the smaller one of m and n."""
 
 
-class LoopOp(PureOp):
+class MatricesOp(PureOp):
+    """An op on stacks of matrices, which computes each part of its results of that part of its operands."""
+
+    @property
+    def outer_rank(self) -> int:
+        return len(types.shape(self.operands[0].type)) - 2
+
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
+        all_ = [x if has_lanes else repeated(x, lanes) for x, has_lanes in zip(operands, stacked, strict=True)]
+        return self.rebuild(*all_)
+
+    def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        outer = range(self.outer_rank)
+        found: Expr | None = None
+        for count in given:
+            if count is not None:
+                found = total(found, as_array(sum_of(count, range(len(outer), len(count.shape)))))
+        if found is None:
+            return [None for _ in outs]
+        return [broadcast_like(found, outer, out) if types.is_float(out.type) else None for out in outs]
+
+
+class LoopOp(MatricesOp):
     """An op that is a loop of `LOOPS`, under the name LOOP; see there.
 
     Its operands have the core axes that the loop's signature says, behind axes that are alike. Where the loop may fail,
@@ -66,7 +90,9 @@ class LoopOp(PureOp):
             outer.append(shape[:rank])
             for label, size in zip(own, shape[rank:], strict=True):
                 if sizes.setdefault(label, size) != size:
-                    raise ShapeError(f"{cls.name}: sizes of {label} in {loop.signature} differ: {sizes[label]} and {size}")
+                    raise ShapeError(
+                        f"{cls.name}: sizes of {label} in {loop.signature} differ: {sizes[label]} and {size}"
+                    )
         if len(set(outer)) != 1:
             raise ShapeError(f"{cls.name}: the stacks {' and '.join(map(str, outer))} differ")
         if any(_SMALLER in own for own in cls.result_labels()):
@@ -78,28 +104,20 @@ class LoopOp(PureOp):
         shapes = [(*outer[0], *(sizes[label] for label in own)) for own in cls.result_labels()]
         return [types.tensor(shape, element) for shape, element in zip(shapes, elements, strict=True)]
 
-    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
-        all_ = [x if has_lanes else repeated(x, lanes) for x, has_lanes in zip(operands, stacked, strict=True)]
-        return self.rebuild(*all_)
-
     def size_source(self, axis: int, result: int = 0) -> tuple[SSAValue, int]:
-        rank = self._outer_rank
+        rank = self.outer_rank
         if axis < rank:
             return self.operands[0], axis
         return self._size_of(self.result_labels()[result][axis - rank])
 
-    @property
-    def _outer_rank(self) -> int:
-        return len(types.shape(self.operands[0].type)) - len(core_labels(self.loop().signature)[0][0])
-
     def _size_of(self, label: str) -> tuple[SSAValue, int]:
         labels = core_labels(self.loop().signature)[0]
         found = next(number for number, own in enumerate(labels) if label in own)
-        return self.operands[found], self._outer_rank + labels[found].index(label)
+        return self.operands[found], self.outer_rank + labels[found].index(label)
 
     def loops(self) -> NativeCalls:
-        loop, rank = self.loop(), self._outer_rank
-        operands, results = core_labels(loop.signature)
+        loop, rank = self.loop(), self.outer_rank
+        operands, _results = core_labels(loop.signature)
         count = len(operands)
         everything = (*operands, *self.result_labels())
         inputs = [count if loop.is_in_place else 0, *range(1, count)]

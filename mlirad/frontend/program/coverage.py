@@ -15,7 +15,6 @@ from typing import Any
 PLACE = Path(__file__).with_name("coverage.json")
 PAGE = "docs/coverage.md"
 _THEIR_OWN = {
-    "np.linalg": "linear algebra is not compiled yet: compute it outside, and pass the result in",
     "np.fft": "Fourier transforms are not compiled yet: compute them outside, and pass the result in",
     "np.random": "draw the numbers outside, and pass them in",
 }

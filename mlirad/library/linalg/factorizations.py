@@ -121,7 +121,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT
     elif rtol is not _NOT_GIVEN:
         raise ValueError("`rtol` and `rcond` can't be both set.")
     if x.size == 0:
-        return np.empty(x.shape[:-2] + (x.shape[-1], x.shape[-2]), x.dtype)
+        return np.empty((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
     if hermitian:
         is_kept = np.tri(x.shape[-1], dtype=bool)
         x = np.where(is_kept, x, np.swapaxes(x, -1, -2))

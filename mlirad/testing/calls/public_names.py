@@ -1,4 +1,4 @@
-"""The public functions of NumPy, scipy.special, math and Python's builtins, as users write them.
+"""The public functions of NumPy, numpy.linalg, scipy.special, math and Python's builtins, as users write them.
 
 Reads: the modules. Writes: nothing. Gives: names by group; those that have nothing to do with numbers are apart.
 """
@@ -42,7 +42,7 @@ _CLASSES = "broadcast finfo iinfo ndenumerate ndindex nditer poly1d vectorize"
 _HELPERS = "c_ r_ s_ index_exp mgrid ogrid"
 # Filled in, but not a call: what users read off an array.
 _ATTRIBUTES = "T mT dtype flat imag itemsize nbytes ndim real shape size strides device"
-OF_THEIR_OWN = {"np.linalg": np.linalg, "np.fft": np.fft, "np.random": np.random}
+OF_THEIR_OWN = {"np.fft": np.fft, "np.random": np.random}
 """Modules that have an issue of their own."""
 
 
@@ -63,11 +63,13 @@ def groups() -> Mapping[str, Sequence[str]]:
     specials = [name for name in set(scipy.special.__all__) if _is_function(getattr(scipy.special, name))]
     of_builtins = [name for name in dir(builtins) if name[0].islower() and callable(getattr(builtins, name))]
     operators = [name for name in operator.__all__ if not name.startswith("i") or not hasattr(operator, name[1:])]
+    linears = [name for name in np.linalg.__all__ if _is_function(getattr(np.linalg, name))]
     found = {
         "NumPy's functions": [f"np.{name}" for name in sorted(numpys)],
         "NumPy's number types, classes and index helpers": [f"np.{name}" for name in helpers],
         "Methods and attributes of arrays": [f"x.{name}" for name in methods],
         "Methods of ufuncs": [f"np.{ufunc}.{method}" for ufunc in _binary_ufuncs() for method in UFUNC_METHODS],
+        "numpy.linalg": [f"np.linalg.{name}" for name in sorted(linears)],
         "scipy.special": [f"special.{name}" for name in sorted(specials)],
         "math": [f"math.{name}" for name in dir(math) if callable(getattr(math, name)) and name[0] != "_"],
         "operator": [f"operator.{name}" for name in operators],

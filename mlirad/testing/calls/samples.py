@@ -77,6 +77,14 @@ operator.inv(j) | operator.lshift(j, 2) | operator.rshift(j, 1) | operator.getit
 operator.setitem(q := x * 2, 0, 1), q | operator.concat([a], [b]) | operator.contains([a, b], 0.5)
 operator.countOf([a, b], 0.5) | operator.indexOf([2, a], 2) | operator.is_(x, y) | operator.is_not(x, y)
 operator.matmul(s, s) | operator.not_(a) | operator.truth(a) | operator.is_none(x) | operator.is_not_none(x) | abs(x)
+np.linalg.cholesky(s @ s.T + np.eye(3)) | np.linalg.cond(s) | np.linalg.cross(s, y[:3, :3]) | np.linalg.det(s)
+np.linalg.diagonal(s) | np.linalg.eig(s) | np.linalg.eigh(s + 2 * s.T)[0] | np.linalg.eigvals(s) | np.linalg.inv(s)
+np.linalg.eigvalsh(s) | np.linalg.lstsq(x, y[:3, :2]) | np.linalg.matmul(s, s) | np.linalg.matrix_norm(x)
+np.linalg.matrix_power(s, 3) | np.linalg.matrix_rank(x) | np.linalg.matrix_transpose(x) | np.linalg.norm(x)
+np.linalg.multi_dot([s, s, x]) | np.linalg.outer(v, w) | np.linalg.pinv(x) | abs(np.linalg.qr(s)[1])
+np.linalg.slogdet(s) | np.linalg.solve(s, x) | np.linalg.svd(s)[1] | np.linalg.svdvals(x) | np.linalg.tensordot(x, y)
+np.linalg.tensorinv(s, 1) | np.linalg.tensorsolve(s, v[:3]) | np.linalg.trace(s) | np.linalg.vecdot(x, y)
+np.linalg.vector_norm(x)
 all([a > 0.5, b > 0.5]) | any([a > 0.5, b > 0.5]) | bool(a) | divmod(a, 0.3) | [k for k in enumerate(v)]
 [k for k in filter(lambda e: e > 0.5, v)] | float(a) | int(a * 9) | len(x) | list(v)
 [k for k in map(lambda e: e * 2, v)] | max(a, b) | min(a, b) | pow(a, b) | [k for k in range(n)]

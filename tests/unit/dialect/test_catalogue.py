@@ -48,6 +48,7 @@ from mlirad.dialect.functions import (
     trigonometry,
 )
 from mlirad.dialect.layers.windows import OverlapOp, WindowsOp
+from mlirad.dialect.linear_algebra import determinant_ops, factorization_ops, least_squares_ops, solving_ops
 from mlirad.dialect.ops import bits as Bits
 from mlirad.dialect.ops import (
     check,
@@ -169,6 +170,30 @@ GATHERED = (  # an array, what stands at the places of it, the index arrays, and
     (_x(3, 2, 3), _positive(2, 5), (AGAIN, AGAIN), {"axes": (0, 2), "at": 1}),
     (_x(3), _positive(0), (np.array([], np.int64),), {"axes": (0,), "at": 0}),
     (_x(0, 3), _positive(0, 5), (AGAIN,), {"axes": (1,), "at": 1}),
+)
+SL_, F, LS, DO = solving_ops, factorization_ops, least_squares_ops, determinant_ops
+_skewed = np.array([[0.7, 0.2, -0.4], [1.1, 1.3, 0.5], [-0.6, 0.9, 2.1]])
+POSITIVE = np.stack([_skewed @ _skewed.T, np.diag([1.0, 2.5, 4.0]) + 0.3])  # definite, of eigenvalues that differ
+TALL, WIDE = np.stack([_skewed[:, :2], _x(3, 2)]), _skewed[None, :2]
+LEAST = (_skewed[:, :2], _x(3, 2), np.asarray(1e-12))
+LINEAR = (  # ops on matrices, and operands
+    (SL_.SolveOp, (POSITIVE, _x(2, 3, 2))),
+    *((op, (POSITIVE,)) for op in (SL_.InvOp, SL_.SlogdetOp, SL_.CholeskyLowerOp, SL_.CholeskyUpperOp)),
+    *((op, (POSITIVE,)) for op in (F.EighLowerOp, F.EighUpperOp, F.EigvalshLowerOp, F.EigvalshUpperOp)),
+    *((DO.DetOp, (x,)) for x in (POSITIVE, _x(0, 0))),
+    (DO.CofactorsOp, (POSITIVE,)),
+    *((F.SvdOp, (x,)) for x in (TALL, WIDE)),
+    (F.SvdFullOp, (POSITIVE,)),
+    (F.SingularValuesOp, (WIDE,)),
+    *((F.QrOp, (x,)) for x in (TALL, WIDE)),
+    (LS.PseudoinverseOp, (WIDE, np.full(1, 1e-12))),
+    (LS.LeastSquaresOp, LEAST),
+)
+PACKED = (  # without derivatives
+    (F.ReflectionsOp, (TALL,)),
+    (F.ReducedOfReflectionsOp, (TALL, _x(2, 2))),
+    (F.WholeOfReflectionsOp, (TALL, _x(2, 2))),
+    (F.QrCompleteOp, (TALL,)),
 )
 WINDOWS = (  # an array, its windows, and which axes these walk along in which steps
     ((9,), (4, 3), (0, 0), (2, 1)),
@@ -509,6 +534,11 @@ SAMPLES: list[Sample] = [
         attributes={"template": "{0.float64:.3f} {{of}} {1.float64!r}\n", "file": "stderr"},
         smooth=False,
     ),
+    *(
+        Sample(op, given, (F64,), exact=(2,) if len(given) == 3 else (1,) if given[-1].ndim == 1 else (), differs=100)
+        for op, given in LINEAR
+    ),
+    *(Sample(op, given, (F64,), smooth=False) for op, given in PACKED),
     Sample(
         check.CheckOp,
         (np.True_, i1),
@@ -986,6 +1016,12 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     (NE.NativeElementsOp, [types.F64], LDEXP, types.tensor((), types.F64)),
     (NE.NativeElementsOp, [types.tensor((2,), types.F64), types.tensor((3,), types.F64)], LDEXP, types.F64),
     (NE.NativeElementsOp, [], LDEXP, types.F64),
+    *(
+        (op, [types.tensor(shape, element), *[types.tensor((2, 2), types.F64)] * (len(given) - 1)], {}, None)
+        for op, given in (*LINEAR, *PACKED)
+        for shape, element in (((3,), types.F64), ((3, 3), types.F32), ((4, 3, 2), types.F64))
+        if len(given) > 1 or len(shape) < 3
+    ),
     (check.CheckOp, [types.I1, types.I64, types.I64, types.I64], {"error": "E", "message": ""}, None),
 ]
 TYPED_BY_XDSL = (WI.WrapIndexOp, check.CheckIndexOp)  # their operands are i64 by declaration; see below

@@ -201,7 +201,7 @@ from scipy.special import ellipk
 
 def f(x):
     a = sine(x) + np.sum(x, axis=0)
-    b = la.norm(x)
+    b = la.eigvals(x)
     save("x", x)
     np.gcd(x, x, dtype=int)
     np.random.normal()
@@ -221,7 +221,7 @@ def test_a_file_is_told_what_is_not_compiled(tmp_path: Path, capsys: pytest.Capt
     lines = capsys.readouterr().out.splitlines()
     refused = {int(line.removeprefix(f"{path}:").split(":")[0]) for line in lines[:-1] if "note:" not in line}
     assert refused == {10, 11, 12, 13, 14, 16, 17}
-    assert any("np.linalg.norm is not compiled" in line for line in lines)
+    assert any("np.linalg.eigvals is not compiled" in line for line in lines)
     assert any("np.gcd(dtype=) is not compiled" in line for line in lines)
     path.write_text("import numpy as np\nnp.exp(np.sum([1.0]))\n")
     assert cli.main(["coverage", str(path)]) == 0
@@ -233,8 +233,8 @@ def test_functions_and_the_summary(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "NumPy's functions" in capsys.readouterr().out
     assert cli.main(["coverage", "numpy.sin"]) == 0
     assert "value, reverse, forward, second" in capsys.readouterr().out
-    assert cli.main(["coverage", "np.linalg.solve"]) == 1
-    assert "linear algebra" in capsys.readouterr().out
+    assert cli.main(["coverage", "np.fft.fft"]) == 1
+    assert "Fourier transforms" in capsys.readouterr().out
     assert cli.main(["coverage", str(tmp_path / "missing.py")]) == 2
     (tmp_path / "broken.py").write_text("def f(:\n")
     assert cli.main(["coverage", str(tmp_path / "broken.py")]) == 2
@@ -242,8 +242,8 @@ def test_functions_and_the_summary(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_hints_of_refused_functions_are_those_of_the_table() -> None:
-    def solves(x):
-        return np.linalg.solve(x, x)
+    def transforms(x):
+        return np.fft.fft(x)
 
     def saves(x):
         return np.save("x", x)
@@ -251,7 +251,7 @@ def test_hints_of_refused_functions_are_those_of_the_table() -> None:
     def reads(x):
         return x.tofile("x")
 
-    for function, hint in ((solves, "linear algebra"), (saves, "call it outside"), (reads, "call it outside")):
+    for function, hint in ((transforms, "Fourier transforms"), (saves, "call it outside"), (reads, "call it outside")):
         with pytest.raises(CompileError) as caught:
             mlirad.jit(function)(np.ones((2, 2)))
         assert caught.value.hint is not None and hint in caught.value.hint

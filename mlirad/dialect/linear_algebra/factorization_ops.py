@@ -12,11 +12,11 @@ from mlirad.dialect.arrays.slices import extract_slice, insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, constant, current_location, emit_all, zeros_like
-from mlirad.dialect.core.op import Composed, Cotangent, Given, PureOp, op
+from mlirad.dialect.core.op import Composed, Cotangent, Given, op
 from mlirad.dialect.core.registry import Properties
-from mlirad.dialect.linear_algebra import matrices as m
-from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp
-from mlirad.dialect.linear_algebra.solving import solved
+from mlirad.dialect.linear_algebra import matrix_algebra as m
+from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp, MatricesOp
+from mlirad.dialect.linear_algebra.solving_ops import solved
 from mlirad.dialect.ops.movement import size_along
 from mlirad.errors import DifferentiationError
 from mlirad.library.linalg import loops
@@ -136,7 +136,7 @@ class EigvalshUpperOp(EigvalshOp):
 
 
 class DecompositionOp(LoopOp):
-    """u, s and v.T with u @ diag(s) @ v.T = a, s in descending order. With p = u.T @ a' @ v: s' is its diagonal, and the
+    """u, s and v.T with u @ diag(s) @ v.T = a, s in descending order. With p = u.T @ a' @ v: s' is its diagonal. The
     rules of u and v are those of Townsend, "Differentiating the singular value decomposition" (2016).
 
     Vectors of a repeated singular value are not unique: their derivative is not finite, except where it is multiplied
@@ -234,7 +234,9 @@ class SvdFullOp(DecompositionOp):
 
     @staticmethod
     def _no_derivative() -> DifferentiationError:
-        what = "the vectors of np.linalg.svd with full_matrices=True, of a matrix that is not square, have no derivative"
+        what = (
+            "the vectors of np.linalg.svd with full_matrices=True, of a matrix that is not square, have no derivative"
+        )
         return _refusal(f"{what}: some are not unique", "write full_matrices=False, or np.linalg.svdvals")
 
 
@@ -317,7 +319,7 @@ class WholeOfReflectionsOp(OfReflectionsOp):
     LOOP: ClassVar = "qr_complete"
 
 
-class FactorsOp(PureOp):
+class FactorsOp(MatricesOp):
     """q with orthonormal columns, and an upper triangle r with q @ r = a: a few loops of NumPy's.
 
     Of a with at least as many rows as columns, the rules are those of Walter and Lehmann, "Algorithmic differentiation
@@ -345,9 +347,6 @@ class FactorsOp(PureOp):
         count = cls.columns(rows, columns)
         shapes = [*outer, rows, count], [*outer, count, columns]
         return [*(types.tensor(shape, types.F64) for shape in shapes), failed]
-
-    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
-        return self.rebuild(*operands)
 
     def loops(self) -> Composed:
         return Composed(self._build)

@@ -12,12 +12,12 @@ from xdsl.irdl import operand_def, result_def
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, emit, emit_all, where, zeros_like
-from mlirad.dialect.core.op import Composed, Cotangent, Given, PureOp, op
+from mlirad.dialect.core.op import Composed, Cotangent, Given, op
 from mlirad.dialect.core.registry import Properties, op_of
-from mlirad.dialect.linear_algebra import matrices as m
-from mlirad.dialect.linear_algebra.factorizations import SvdOp
-from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp
-from mlirad.dialect.ops.movement import broadcast_like, repeated
+from mlirad.dialect.linear_algebra import matrix_algebra as m
+from mlirad.dialect.linear_algebra.factorization_ops import SvdOp
+from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp, MatricesOp
+from mlirad.dialect.ops.movement import broadcast_like
 from mlirad.errors import DTypeError, ShapeError
 from mlirad.library.linalg import loops
 
@@ -40,7 +40,7 @@ def _cotangent(g: Expr, a: Expr, y: Expr) -> Expr:
 
 
 @op(loops.pseudoinverse, cost=8 * WORK, inert=(1,))
-class PseudoinverseOp(PureOp):
+class PseudoinverseOp(MatricesOp):
     """The pseudoinverse y of a, in which singular values up to `cutoff` times the largest one count as 0.
 
     The derivative is that of Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
@@ -66,9 +66,6 @@ class PseudoinverseOp(PureOp):
             raise ShapeError(f"{cls.name}: {operands[0]} is empty")
         return [types.tensor([*outer, columns, rows], types.F64), failed]
 
-    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
-        return self.rebuild(*(x if has else repeated(x, lanes) for x, has in zip(operands, stacked, strict=True)))
-
     def loops(self) -> Composed:
         return Composed(self._build)
 
@@ -90,9 +87,9 @@ class PseudoinverseOp(PureOp):
 
 @op(loops.least_squares, cost=8 * WORK, inert=(2, 4))
 class LeastSquaresOp(LoopOp):
-    """x with the least |a @ x - b|, of columns b, the smallest of them; the sums of squares of a @ x - b, where the rank
-    of a is its number of columns and it has more rows; its rank; its singular values. Those up to `cutoff` times the
-    largest one count as 0.
+    """x with the least |a @ x - b|, of columns b, and of those x the smallest; the sums of squares of a @ x - b, where
+    the rank of a is its number of columns and it has more rows; its rank; its singular values. Those up to `cutoff`
+    times the largest one count as 0.
 
     x is the pseudoinverse times b, and has its derivative. That of |r|^2, for r = b - a @ x, is 2 r.T @ (b' - a' @ x).
     """

@@ -7,11 +7,13 @@ from typing import ClassVar
 
 from xdsl.irdl import operand_def, result_def
 
+from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import total
-from mlirad.dialect.core.expr import Expr, emit_all
+from mlirad.dialect.core.expr import Expr, emit, emit_all
 from mlirad.dialect.core.op import Cotangent, Given, op
-from mlirad.dialect.linear_algebra import matrices as m
+from mlirad.dialect.linear_algebra import matrix_algebra as m
 from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp
+from mlirad.dialect.ops.movement import TransposeOp, repeated, reshape
 from mlirad.library.linalg import loops
 
 
@@ -47,6 +49,19 @@ class SolveOp(LoopOp):
         (da, db), (a, _) = given, operands
         right = total(db, None if da is None else -m.times(da, outs[0]))
         return None if right is None else solved(a, right), None
+
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
+        """Lanes of b alone are columns of one system, whose matrix is factored once."""
+        (a, b), (is_stacked, _) = operands, stacked
+        if is_stacked or isinstance(lanes, Expr) or not types.is_static(b.type):
+            return super().batched(operands, stacked, lanes)
+        _, *outer, rows, columns = b.shape
+        rank = len(outer) + 3
+        order = [*range(1, rank - 1), 0, rank - 1]
+        wide = types.tensor([*outer, rows, lanes * columns], b.element)
+        x, failed = emit_all(SolveOp, a, reshape(emit(TransposeOp, b, permutation=order), wide))
+        apart = reshape(x, types.tensor([*outer, rows, lanes, columns], b.element))
+        return [emit(TransposeOp, apart, permutation=[rank - 2, *range(rank - 2), rank - 1]), repeated(failed, lanes)]
 
 
 @op(loops.inv, cost=WORK, inert=(1,))

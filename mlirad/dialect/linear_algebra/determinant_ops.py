@@ -13,11 +13,11 @@ from mlirad.dialect.arrays.product import products_of_others
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import OneOperandOp
 from mlirad.dialect.core.expr import Expr, emit, emit_all
-from mlirad.dialect.core.op import Composed, Cotangent, PureOp, op
+from mlirad.dialect.core.op import Composed, Cotangent, op
 from mlirad.dialect.core.registry import Properties
-from mlirad.dialect.linear_algebra import matrices as m
-from mlirad.dialect.linear_algebra.factorizations import SvdOp
-from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp
+from mlirad.dialect.linear_algebra import matrix_algebra as m
+from mlirad.dialect.linear_algebra.factorization_ops import SvdOp
+from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp, MatricesOp
 from mlirad.errors import ShapeError
 from mlirad.library.linalg import loops
 
@@ -40,7 +40,7 @@ class DetOp(OneOperandOp, LoopOp):
 
 
 @op(loops.cofactors, cost=8 * WORK)
-class CofactorsOp(OneOperandOp, PureOp):
+class CofactorsOp(OneOperandOp, MatricesOp):
     """The cofactors of square matrices: those of diag(s) are the products of the other elements of s, and those of
     u @ diag(s) @ v.T are det(u) * det(v) * u @ cofactors @ v.T.
 
@@ -63,9 +63,6 @@ class CofactorsOp(OneOperandOp, PureOp):
         if not isinstance(type, TensorType) or not types.is_static(type):
             raise ShapeError(f"{cls.name}: the sizes of {type} must be known while compiling")
         return [type]
-
-    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
-        return self.rebuild(*operands)
 
     def loops(self) -> Composed:
         return Composed(self._build)
