@@ -129,7 +129,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 @spells("numpy.linalg.vecdot")
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    return np.vecdot(x1, x2, axis=axis)
+    return np.vecdot(x1, x2, axis=axis)  # pyright: ignore[reportCallIssue]  # the stubs have no axis
 
 
 @spells("numpy.linalg.matmul")
