@@ -7,7 +7,7 @@ FIRST ?= 0
 COUNT ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help install test filecheck lint format types check full fuzz coverage matrix purity grammar versions first-tries accuracy endurance demo examples bench clean
+.PHONY: help install test filecheck lint format types check full fuzz coverage matrix purity grammar versions first-tries accuracy ascend endurance demo examples bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -74,6 +74,9 @@ accuracy: ## the largest errors of elementwise functions, and their times beside
 
 endurance: ## threads, forks and processes, COUNT rounds of each scenario
 	$(PYTHON) benchmarks/endurance.py $(COUNT)
+
+ascend: ## the Ascend target against the cpu target, at every size; writes docs/verification/ascend.md
+	nice $(PYTHON) tests/support/ascend_corpus.py --page docs/verification/ascend.md
 
 demo: ## train a classifier of handwritten digits
 	mlirad demo

@@ -58,7 +58,7 @@ def erfcx_formula(x: Real) -> Real:
     b = a.where(a > 28.0, 28.0)
     square = b * b
     power = square.exp()
-    power = (power + power * b.times_plus(b, -square)).where(a > 27.0, pymath.inf)
+    power = (power + power * b.times_plus(b, -square)).where(power.equals(pymath.inf), pymath.inf)
     near = power * (1.0 - _near(x))
     return positive.where(x < 0.0, 2.0 * power - positive).where(a < 0.5, near)
 

@@ -16,7 +16,9 @@ from mlirad.library import index, primitives
 
 mp: Any = mpmath.mp
 RNG = np.random.default_rng(11)
-EDGES = np.array([0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 1e-10, 30, -30, 0.999, 800, -800, np.inf, -np.inf, np.nan, 1e-300])
+EDGES = np.array(
+    [0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 1e-10, 30, -30, -26.7, 0.999, 800, -800, np.inf, -np.inf, np.nan, 1e-300]
+)
 ALL = np.concatenate([EDGES, RNG.uniform(-20, 20, 60), RNG.uniform(0, 1, 40)])
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -2,75 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+import ascend_corpus
 import numpy as np
 import pytest
-from scipy import special
+from ascend_corpus import BANDS, PROGRAMS, SUBJECTS, Program, Subject
 
 import mlirad
-from mlirad import nn
 
-RNG = np.random.default_rng(5)
-ANY = RNG.standard_normal(60).astype(np.float32)
-OTHER = RNG.standard_normal(60).astype(np.float32)
-POSITIVE = np.abs(ANY) + np.float32(0.1)
-BETWEEN = np.clip(0.3 * ANY, -0.95, 0.95).astype(np.float32)
-
-OF_ANY = (
-    *(np.negative, np.positive, np.absolute, np.fabs, np.sign, np.exp, np.exp2, np.expm1, np.sin, np.cos, np.tan),
-    *(np.arctan, np.sinh, np.cosh, np.tanh, np.arcsinh, np.square, np.cbrt, np.floor, np.ceil, np.trunc, np.rint),
-    *(np.fix, np.degrees, np.radians, np.deg2rad, np.rad2deg, np.sinc, np.nan_to_num, np.round, np.modf, np.i0),
-    *(np.isnan, np.isinf, np.isfinite, np.signbit, np.logical_not),
-    *(nn.relu, nn.gelu, nn.silu, nn.sigmoid, nn.softplus, nn.leaky_relu, special.expit),
-    *(special.erf, special.erfc, special.erfcx),
-)
-OF_POSITIVE = (np.log, np.log2, np.log10, np.log1p, np.sqrt, np.reciprocal, special.entr)
-OF_TWO = (
-    *(np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.fmax, np.fmin, np.arctan2, np.hypot),
-    *(np.logaddexp, np.logaddexp2, np.copysign, np.heaviside, np.greater, np.less, np.equal, np.not_equal),
-    *(np.greater_equal, np.less_equal),
-)
-OF_TWO_POSITIVE = (np.power, np.fmod, np.remainder, np.floor_divide, special.xlogy, special.xlog1py)
-CALLS: list[tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = [
-    *((function, (ANY,)) for function in OF_ANY),
-    *((function, (POSITIVE,)) for function in OF_POSITIVE),
-    *((function, (BETWEEN,)) for function in (np.arcsin, np.arccos, np.arctanh)),
-    (np.arccosh, (POSITIVE + 1,)),
-    (special.logit, (np.abs(BETWEEN) + np.float32(0.01),)),
-    *((function, (ANY, OTHER)) for function in OF_TWO),
-    *((function, (POSITIVE, np.abs(OTHER) + np.float32(0.2))) for function in OF_TWO_POSITIVE),
-]
-IN_CI = (np.exp2, np.tan, np.modf, np.fmax)
+IN_CI = ("np.exp2", "np.tan", "np.modf", "np.fmod")
 
 
 def test_there_are_enough() -> None:
-    assert len(CALLS) > 75
+    assert len([each for each in SUBJECTS if each.has_gradient]) > 60
 
 
-@pytest.mark.parametrize(
-    ("function", "args"),
-    [pytest.param(*call, id=call[0].__name__, marks=() if call[0] in IN_CI else pytest.mark.full) for call in CALLS],
-)
-def test_a_function_and_its_gradient(function: Callable[..., Any], args: tuple[np.ndarray, ...]) -> None:
-    def values(*args: np.ndarray) -> Any:
-        return function(*args)
+@pytest.mark.parametrize(("dtype", "band"), BANDS.items())
+@pytest.mark.parametrize("subject", [each for each in SUBJECTS if each.name in IN_CI], ids=lambda each: each.name)
+def test_a_function_and_its_gradient(subject: Subject, dtype: Any, band: float) -> None:
+    assert subject.errors(33, dtype).are_within(band)
 
-    def weighed(*args: np.ndarray) -> Any:
-        found = function(*args)
-        parts = found if isinstance(found, tuple) else (found,)
-        return sum([np.sum(part * (part + 1)) for part in parts])
 
-    found, expected = mlirad.jit(values, target="ascend")(*args), mlirad.jit(values)(*args)
-    compared = list(zip(found, expected, strict=True)) if isinstance(expected, tuple) else [(found, expected)]
-    if np.asarray(compared[0][1]).dtype != bool:
-        gradients = [mlirad.grad(weighed, target=target)(*args) for target in ("ascend", "cpu")]
-        compared.append((gradients[0], gradients[1]))
-    for one, other in compared:
-        assert one.dtype == other.dtype
-        largest = np.abs(np.asarray(other, np.float64)).max()
-        np.testing.assert_allclose(one.astype(np.float64), other.astype(np.float64), 1e-5, 1e-6 * max(1.0, largest))
+@pytest.mark.full
+@pytest.mark.parametrize(("dtype", "band"), BANDS.items())
+@pytest.mark.parametrize("subject", [*SUBJECTS, *PROGRAMS], ids=lambda each: each.name)
+def test_the_corpus_at_every_size(subject: Subject | Program, dtype: Any, band: float) -> None:
+    assert ascend_corpus.measured(subject, dtype).are_within(band)
+
+
+def test_what_is_apart() -> None:
+    one = np.float32([1, 2, np.inf])
+    assert ascend_corpus.apart(one, np.float32([1, 2.002, 3e38]), 0.0) == pytest.approx(0.134, 0.01)
+    assert ascend_corpus.apart(one, np.float32([1, 2.002, np.inf]), 0.0) == pytest.approx(1e-3, 0.01)
+    assert ascend_corpus.apart(one, np.float32([1, 2, np.nan])) == np.inf
+    assert ascend_corpus.apart(one, one.astype(np.float64)) == np.inf
 
 
 @pytest.mark.full
