@@ -98,7 +98,7 @@ class AscendTarget(Target):
     def stages(self) -> tuple[Stage, ...]:
         return (
             Stage("ascend-legal", _pass(_legal)),
-            Stage("ascend-kernels", _pass(_kernels)),
+            Stage("ascend-kernels", _kernels_of_checked),
             Stage("hivm-virtual", _pass(self._virtual)),
             Stage("hivm-physical", _pass(self._physical)),
         )
@@ -150,6 +150,12 @@ def _pass(make: Callable[[], ModulePass]) -> Callable[[ModuleOp], ModuleOp]:
         return module
 
     return run
+
+
+def _kernels_of_checked(module: ModuleOp) -> ModuleOp:
+    from mlirad.targets.ascend.legal.problems import finish_checked
+
+    return module if finish_checked(module) else _pass(_kernels)(module)
 
 
 def _legal() -> ModulePass:

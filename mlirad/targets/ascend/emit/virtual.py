@@ -243,7 +243,8 @@ class KernelWriter:
         return insert(memref.ReinterpretCastOp.from_dynamic(buffer, [value(offset)], sizes, steps, type)).result
 
     def _allocate(self) -> None:
-        for slot, type in self.plan.buffers_of(self.plan.sizes).items():
+        for slot, shape in self.plan.shapes(self.plan.sizes).items():
+            type = MemRefType(slot.element, shape, memory_space=UB)
             self.buffers[slot] = made = insert(memref.AllocOp([], [], type)).memref
             if slot.copies == 2:
                 insert(MarkOp.twice(made))

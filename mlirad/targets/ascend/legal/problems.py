@@ -2,12 +2,14 @@
 
 Reads: a module of stage `optimized`. Writes: nothing. Leaves: errors, each with what to do instead.
 
-What a kernel computes is known only once loops have been fused, so a copy of the module is lowered to kernels.
+What a kernel computes is known only once loops have been fused, so a copy of the module is lowered to kernels. It is kept
+for the stage `ascend-kernels`, which would do the same again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from weakref import WeakKeyDictionary
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -40,6 +42,8 @@ from mlirad.xdsl_support.traversal import find, ops_inside, ops_of
 
 _CPU = "or compile with target='cpu'"
 _HOST_DIALECTS = ("func", "arith", "scf", "memref", "math")
+_LOWERED = WeakKeyDictionary[ModuleOp, ModuleOp]()
+"""Modules in which nothing was found, each with its copy of stage `ascend-kernels`."""
 
 
 def problems_in(module: ModuleOp, soc: Soc, tile: Sequence[int]) -> list[TargetError]:
@@ -53,7 +57,24 @@ def problems_in(module: ModuleOp, soc: Soc, tile: Sequence[int]) -> list[TargetE
     except CompileError as error:
         return found or [TargetError(error.message, error.location, error.hint)]
     of_functions = [problem for each in lowered.ops for problem in _problems_of_function(each, soc, tile)]
-    return [*found, *(each for each in of_functions if each.location not in places)]
+    found += [each for each in of_functions if each.location not in places]
+    if not found:
+        _LOWERED[module] = lowered
+    return found
+
+
+def finish_checked(module: ModuleOp) -> bool:
+    """Lower a module to kernels, if it has been checked: to those of the check. It is the module that was checked, or
+    what the stage `ascend-legal` has made of it."""
+    lowered = _LOWERED.pop(module, None)
+    if lowered is None:
+        return False
+    for op in list(module.ops):
+        op.detach()
+    for op in list(lowered.ops):
+        op.detach()
+        module.body.block.add_op(op)
+    return True
 
 
 def _problems_of(op: Operation) -> Iterator[TargetError]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
@@ -22,7 +23,7 @@ from mlirad.targets.ascend.soc import LINE, Soc
 from mlirad.targets.ascend.tiles.body import REDUCTIONS, BodyWriter
 from mlirad.targets.ascend.tiles.index_loops import SizeT
 from mlirad.targets.ascend.tiles.nest import BufferKind, nest_of
-from mlirad.targets.ascend.tiles.sizes import TileSizes, asked_sizes, bytes_of, largest, sizes_of, up
+from mlirad.targets.ascend.tiles.sizes import TileSizes, asked_sizes, largest, sizes_of, up
 from mlirad.targets.ascend.tiles.slots import Slot, slots_of
 from mlirad.targets.ascend.tiles.tile_program import Scalar, TileProgram, TileValue, VectorStep
 from mlirad.xdsl_support.traversal import ops_of
@@ -144,12 +145,10 @@ class TilePlan:
 
     # The buffers
 
-    def buffers_of(self, sizes: TileSizes) -> dict[Slot, MemRefType]:
+    def shapes(self, sizes: TileSizes) -> dict[Slot, tuple[int, ...]]:
         """What is allocated."""
-        return {
-            slot: MemRefType(slot.element, sizes.shape(slot.kind, self.has_rows, slot.element), memory_space=UB)
-            for slot in dict.fromkeys(self.slots.values())
-        }
+        slots = dict.fromkeys(self.slots.values())
+        return {slot: sizes.shape(slot.kind, self.has_rows, slot.element) for slot in slots}
 
     def scratch_bytes(self, sizes: TileSizes, assume_tails: bool = False) -> int:
         """Of the buffer that all instructions use which need one besides their operands.
@@ -181,7 +180,7 @@ class TilePlan:
         def type_of(value: TileValue | Scalar) -> Attribute:
             if isinstance(value, Scalar):
                 return value.element
-            return MemRefType(value.element, self.extents_of(value.kind, DYNAMIC_INDEX, DYNAMIC_INDEX), memory_space=UB)
+            return _of_unknown_size(value.element, len(self.extents_of(value.kind, 0, 0)))
 
         values = (*step.inputs, step.output)
         *inputs, output = arguments = Block(arg_types=[type_of(each) for each in values]).args
@@ -216,13 +215,11 @@ class TilePlan:
 
     def bytes_needed(self, sizes: TileSizes, assume_tails: bool = False) -> int:
         """Of the unified buffer, each buffer at an aligned address."""
-        buffers = self.buffers_of(sizes).items()
-        return sum(slot.copies * self._padded_bytes(type) for slot, type in buffers) + self.scratch_bytes(
-            sizes, assume_tails
-        )
+        buffers = sum(slot.copies * self._bytes(slot, shape) for slot, shape in self.shapes(sizes).items())
+        return buffers + self.scratch_bytes(sizes, assume_tails)
 
-    def _padded_bytes(self, type: MemRefType) -> int:
-        return up(bytes_of(type), self.soc.ub_alignment)
+    def _bytes(self, slot: Slot, shape: Sequence[int]) -> int:
+        return up(math.prod(shape) * element_bits(slot.element), 8 * self.soc.ub_alignment) // 8
 
     def problem(self) -> tuple[str, str] | None:
         """Why the tile does not fit the unified buffer, with the arithmetic, and the largest one that does."""
@@ -237,10 +234,10 @@ class TilePlan:
     def _arithmetic(self) -> str:
         """`5 buffers x 2 (double) x 64 x 128 x 4 B + 1 buffer x 64 B`, of equal ones together."""
         counts = Counter[tuple[int, str]]()
-        for slot, type in self.buffers_of(self.sizes).items():
-            bytes, item = self._padded_bytes(type), element_bits(slot.element) // 8
-            is_exact = math.prod(type.get_shape()) * item == bytes
-            product = " x ".join([*map(str, type.get_shape()), f"{item} B"]) if is_exact else f"{bytes:,} B"
+        for slot, shape in self.shapes(self.sizes).items():
+            bytes, item = self._bytes(slot, shape), element_bits(slot.element) // 8
+            is_exact = math.prod(shape) * item == bytes
+            product = " x ".join([*map(str, shape), f"{item} B"]) if is_exact else f"{bytes:,} B"
             counts[slot.copies, product] += 1
         terms = [
             f"{count} buffer{'s' * (count > 1)} x {'2 (double) x ' * (copies == 2)}{product}"
@@ -259,6 +256,11 @@ class TilePlan:
             return largest(lambda rows: fits(rows, self.tile[1]), self.tile[0], 1), self.tile[1]
         lines = self.tile[:-1] and (1,)
         return *lines, largest(lambda columns: fits(*lines, columns), self.tile[-1], LINE)
+
+
+@cache
+def _of_unknown_size(element: Attribute, rank: int) -> MemRefType:
+    return MemRefType(element, [DYNAMIC_INDEX] * rank, memory_space=UB)
 
 
 def _written(tile: Sequence[int]) -> str:
