@@ -2,8 +2,8 @@
 
 Reads: a module of stage `optimized`. Writes: nothing. Leaves: errors, each with what to do instead.
 
-What a kernel computes is known only once loops have been fused, so a copy of the module is lowered to kernels. It is kept
-for the stage `ascend-kernels`, which would do the same again.
+What a kernel computes is known only once loops have been fused, so a copy of the module is lowered to kernels. It is
+kept for the stage `ascend-kernels`, which would do the same again.
 """
 
 from __future__ import annotations
