@@ -1,11 +1,15 @@
-"""Pytrees: tuples, lists, dicts, named tuples, dataclasses and matrices of scipy.sparse, without registration."""
+"""Pytrees: tuples, lists, dicts, named tuples, dataclasses, matrices of scipy.sparse and NumPy's random generators,
+without registration."""
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,58 @@ def sparse_names(kind: type) -> tuple[str, ...] | None:
     return names if names is not None and kind.__module__.startswith("scipy.sparse.") else None
 
 
+# --- random generators ------------------------------------------------------------------------------------------
+
+GENERATOR_WORDS = "_bitgen_words"
+"""What the one item of a generator is called in compiled code."""
+WORDS, SCRATCH = 32, 5
+"""How many words the item of a generator has, and the first of those behind its `bitgen_t`."""
+
+
+class GeneratorParts(tuple[str, ...]):
+    """The keys of a `numpy.random.Generator`. Its one item is an array of words (int64): a copy of its `bitgen_t`,
+    which points to its state, and zeros, which are scratch memory of NumPy's C functions."""
+
+    def __reduce__(self) -> Any:
+        return GeneratorParts, (tuple(self),)
+
+
+class _Words(bytearray):
+    """The memory of a generator's words."""
+
+    generator: Any
+
+
+_KEYS_OF_GENERATOR = GeneratorParts((GENERATOR_WORDS,))
+_pointer_in = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_in.restype, _pointer_in.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+def is_generator(kind: type) -> bool:
+    """Whether a class is `numpy.random.Generator`."""
+    return kind.__name__ == "Generator" and kind.__module__ == "numpy.random._generator"
+
+
+def words_of(generator: Any) -> np.ndarray:
+    """The words of a generator: an array of its own, that nobody else may write, and that keeps the generator alive."""
+    held = _Words(WORDS * 8)
+    held.generator = generator
+    address = _pointer_in(generator.bit_generator.capsule, b"BitGenerator")
+    held[: SCRATCH * 8] = ctypes.string_at(address or 0, SCRATCH * 8)
+    words = np.frombuffer(held, np.int64)
+    words.flags.writeable = False
+    return words
+
+
+def generator_of(words: np.ndarray) -> Any:
+    """The generator that words are of. Raises TypeError for other arrays."""
+    base = words.base
+    held = base.obj if isinstance(base, memoryview) else None
+    if not isinstance(held, _Words):
+        raise TypeError("a random generator cannot be made of an array")
+    return held.generator
+
+
 def children(value: Any) -> tuple[tuple[Any, ...] | None, Sequence[Any]] | None:
     """(keys, items) of a container, or None of a leaf. Dicts keep their order."""
     kind = type(value)
@@ -75,7 +131,7 @@ def children(value: Any) -> tuple[tuple[Any, ...] | None, Sequence[Any]] | None:
         return names, [getattr(value, name) for name in names]
     parts = sparse_names(kind)
     if parts is None:
-        return None
+        return (_KEYS_OF_GENERATOR, [words_of(value)]) if is_generator(kind) else None
     matrix: Any = value
     return None if len(matrix.shape) != 2 else (SparseParts(parts, matrix.shape), [getattr(matrix, x) for x in parts])
 
@@ -89,8 +145,13 @@ def build(kind: type, keys: tuple[Any, ...] | None, items: Sequence[Any]) -> Any
     if isinstance(keys, SparseParts):
         data, *places = items
         return kind((data, tuple(places)) if keys[1] == "row" else tuple(items), shape=keys.shape)
+    if isinstance(keys, GeneratorParts):
+        return generator_of(items[0])
     named = dict(zip(keys, items, strict=True))
     return named if kind is dict else kind(**named)
+
+
+# --- pytrees ----------------------------------------------------------------------------------------------------
 
 
 def flatten(value: Any) -> tuple[list[Any], Structure]:
@@ -108,13 +169,13 @@ def _flatten(value: Any, found: list[Any]) -> Structure:
     return Node(type(value), keys, tuple(_flatten(item, found) for item in items))
 
 
-def sparse_kind_in(structure: Structure) -> type | None:
-    """The class of a sparse matrix in a structure, if there is one."""
+def opaque_kind_in(structure: Structure) -> type | None:
+    """The class of a sparse matrix, or of a random generator, in a structure, if there is one."""
     if isinstance(structure, Leaf):
         return None
-    if isinstance(structure.keys, SparseParts):
+    if isinstance(structure.keys, SparseParts | GeneratorParts):
         return structure.kind
-    return next(filter(None, (sparse_kind_in(child) for child in structure.children)), None)
+    return next(filter(None, (opaque_kind_in(child) for child in structure.children)), None)
 
 
 def flatten_up_to(structure: Structure, value: Any) -> list[Any]:

@@ -117,11 +117,10 @@ def require_repeatable(op: Operation, seen: set[Operation], why: str, is_own: bo
                 seen.add(callee)
                 require_repeatable(callee, seen, why, False)
         elif isinstance(inner, NdOp) and not may(inner, Verb.CHECKPOINT) and (inner.results or not is_own):
-            raise DifferentiationError(
-                f"this would be done again: {why}",
-                types.from_location(inner.location),
-                "do it in what is checkpointed itself and not in a function that it calls, or do not checkpoint it",
-            )
+            hint = "do it in what is checkpointed itself and not in a function that it calls, or do not checkpoint it"
+            if inner.results:
+                hint = "do it before, and pass the results in as an array, or do not checkpoint it"
+            raise DifferentiationError(f"this would be done again: {why}", types.from_location(inner.location), hint)
 
 
 def drop_unrepeatable(block: Block) -> None:

@@ -17,6 +17,8 @@ from typing import Any
 from mlirad import tree
 from mlirad.signature import ArrayLeaf, is_plain_array, is_same_static, layout_of
 
+WORDS = "words"
+"""The step to the words of a random generator."""
 UNREACHABLE = (NameError, AttributeError, LookupError, TypeError, ValueError)
 
 
@@ -24,8 +26,8 @@ UNREACHABLE = (NameError, AttributeError, LookupError, TypeError, ValueError)
 class Path:
     """Where an object is found: a name as `function` sees it ("": the function itself), then attributes and items.
 
-    steps: ("attribute", name), ("item", key) or ("default", parameter). `fetch()` gives what is there now; it
-    raises one of UNREACHABLE where there is none any more.
+    steps: ("attribute", name), ("item", key), ("default", parameter), or ("words", 0) of a random generator. `fetch()`
+    gives what is there now; it raises one of UNREACHABLE where there is none any more.
     """
 
     function: Any  # a Python function; with the name "", any object
@@ -48,6 +50,8 @@ class Path:
         for kind, key in self.steps:
             if kind == "default":
                 value = default_of(value, key)
+            elif kind == WORDS:
+                value = tree.words_of(value)
             else:
                 value = getattr(value, str(key)) if kind == "attribute" else value[key]
         return value
@@ -56,7 +60,7 @@ class Path:
         return Path(self.function, self.name, (*self.steps, (kind, key)))
 
     def __str__(self) -> str:
-        spelled = {"attribute": ".{}", "item": "[{!r}]", "default": "({}=...)"}
+        spelled = {"attribute": ".{}", "item": "[{!r}]", "default": "({}=...)", WORDS: ""}
         root = self.name or getattr(self.function, "__name__", type(self.function).__name__)
         return root + "".join(spelled[kind].format(key) for kind, key in self.steps)
 
@@ -218,6 +222,8 @@ def keys_of(value: Any) -> Hashable:
         return frozenset((type(item), item) for item in value)
     if dataclasses.is_dataclass(value):
         return tuple(each.name for each in dataclasses.fields(value))
+    if tree.is_generator(type(value)):
+        return tree.GENERATOR_WORDS
     if tree.sparse_names(type(value)) is not None:
         return type(value).__name__, tuple(value.shape)
     return len(value)

@@ -18,7 +18,7 @@ from importlib import import_module
 
 import numpy as np
 
-from mlirad.contract import gufunc_loops, registered_ops
+from mlirad.contract import draw_functions, gufunc_loops, registered_ops
 from mlirad.contract.registered_ops import NativeFunctionError
 
 PREFIX = "mlirad.native."
@@ -139,9 +139,20 @@ def registered(symbol: str) -> str:
     return f"{PREFIX}{REGISTERED}.{symbol}"
 
 
+# --- NumPy's distributions --------------------------------------------------------------------------------------
+
+RANDOM = "random"
+
+
+def random(name: str) -> str:
+    """The name of a C function that draws random numbers; `draw_functions.FUNCTIONS` has what it takes."""
+    return f"{PREFIX}{RANDOM}.{name}"
+
+
 _SOURCES: Mapping[str, Callable[[str], int]] = {
     SORTING: _sorting,
     GUFUNC: _gufunc,
     FLOATING: _floating,
     REGISTERED: registered_ops.address_of,
+    RANDOM: draw_functions.address_of,
 }

@@ -13,7 +13,7 @@ from mlirad.dialect.arrays import (  # noqa: F401  (a family's ops are defined b
     slices,
     sort,
 )
-from mlirad.dialect.effects import print_op  # noqa: F401  (as the families above)
+from mlirad.dialect.effects import draw, print_op  # noqa: F401  (as the families above)
 from mlirad.dialect.functions import (  # noqa: F401  (as the families above)
     bessel,
     error_functions,

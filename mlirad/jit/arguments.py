@@ -82,7 +82,7 @@ def require_separate(args: Sequence[Any], kwargs: Mapping[str, Any], around: Ite
 
 def _containers(value: Any) -> Iterator[Any]:
     inner = tree.children(value)
-    if inner is not None:
+    if inner is not None and not isinstance(inner[0], tree.GeneratorParts):
         if not isinstance(value, tuple):
             yield value
         for item in inner[1]:

@@ -47,8 +47,10 @@ def check_grads(
         raise ValueError(f"check_grads: order is 1 or more, not {order}")
     if not isinstance(args, tuple | list):
         raise TypeError(f"check_grads: args are a tuple of arguments, not {type(args).__name__}")
-    if (kind := tree.sparse_kind_in(tree.flatten(tuple(args))[1])) is not None:
+    if (kind := tree.opaque_kind_in(tree.flatten(tuple(args))[1])) is not None:
         hint = "pass its numbers, and make it in the function"
+        if tree.is_generator(kind):
+            hint = "draw the numbers before, and pass them"
         raise TypeError(f"check_grads: a {kind.__name__} cannot be moved along a direction: {hint}")
     floats = [np.asarray(leaf).dtype for leaf in tree.leaves(tuple(args)) if _is_float(leaf)]
     if not floats:

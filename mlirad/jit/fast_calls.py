@@ -139,8 +139,8 @@ class _Writer:
             first = self._do(StepKind.UNPACK_DICT, count, a=register, b=count, p=Objects(node.keys or ()))
         elif issubclass(node.kind, tuple):
             first = self._do(StepKind.UNPACK, count, a=register, b=count, p=node.kind)
-        elif isinstance(node.keys, tree.SparseParts):
-            raise _NotFast  # no step asks for its shape
+        elif isinstance(node.keys, tree.SparseParts | tree.GeneratorParts):
+            raise _NotFast  # no step asks for a shape, or takes a lock
         else:
             self._do(StepKind.TYPE, a=register, p=node.kind)
             found = [self._do(StepKind.ATTRIBUTE, 1, a=register, q=name) for name in node.keys or ()]

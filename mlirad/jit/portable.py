@@ -81,6 +81,8 @@ class ObjectTable:
                 return ["set", sorted(map(self.encode, value), key=json.dumps)]
         if kind is tree.SparseParts:
             return ["sparse", list(value), list(value.shape)]
+        if kind is tree.GeneratorParts:
+            return ["generator", list(value)]
         if kind is dict:
             return ["dict", [[self.encode(key), self.encode(item)] for key, item in value.items()]]
         if isinstance(value, np.generic) and value.dtype.isbuiltin == 1 and not value.dtype.hasobject:
@@ -173,6 +175,8 @@ class ObjectTable:
                 return frozenset(self.decode(item) for item in parts[0])
             case "sparse":
                 return tree.SparseParts(*parts)
+            case "generator":
+                return tree.GeneratorParts(parts[0])
             case "dict":
                 return {self.decode(key): self.decode(item) for key, item in parts[0]}
             case "object":

@@ -10,12 +10,14 @@ A call turns `leaves`, one for each leaf of the arguments, into `values`, one fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mlirad.contract.call_recipes import CallPlan
+from mlirad.contract.generator_locks import keys_of_generators, locked
 from mlirad.contract.interface import Interface
 from mlirad.contract.results import ResidualsResult
 from mlirad.jit import arguments
@@ -65,6 +67,8 @@ class Specialization:
             for number, each in enumerate(self.inputs)
             if each.leaf_number is None or isinstance(self.signature.leaves[each.leaf_number], ArrayLeaf)
         ]
+        generators = keys_of_generators(self.signature.structure, built.captures)
+        self._generators = [number for number, each in enumerate(self.inputs) if each.key in generators]
         self.checks_copies = built.writes_copies and len(self._arrays) > 1
         self._integers = [
             number
@@ -158,7 +162,8 @@ class Specialization:
             values = arguments.free_to_take(values, self.donated)
         values, copies = arguments.contiguous(self.inputs, values)
         try:
-            results = self.artifact.invoke(built.name, values, self.dtypes)
+            with locked([values[number] for number in self._generators]) if self._generators else nullcontext():
+                results = self.artifact.invoke(built.name, values, self.dtypes)
         finally:
             # Also where the kernel raised: what was written before stays written, as in NumPy.
             arguments.write_back(copies)

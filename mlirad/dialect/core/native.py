@@ -38,6 +38,14 @@ class PartAddress:
 
 
 @dataclass(frozen=True)
+class WholeAddress:
+    """The address of an operand of one axis, which all calls share, from its element number `start` on."""
+
+    array: int
+    start: int = 0
+
+
+@dataclass(frozen=True)
 class Length:
     """The size of an axis of an array, numbered in the same way; an intp."""
 
@@ -62,11 +70,12 @@ class NativeCalls:
     cost of a call for each element of its first part. ranks: the rank of the parts of each array, where they differ.
 
     result: the type of the number that the function gives, if it does: an element of the op's one result, or on numbers
-    the result, which is then not there before the calls. Its arguments are elements then, and rank is 0.
+    the result, which is then not there before the calls. Its arguments are elements and shared arrays then, and rank
+    is 0.
     """
 
     function: NativeFunction
-    arguments: tuple[PartAddress | Length | ElementAt | int, ...]
+    arguments: tuple[PartAddress | WholeAddress | Length | ElementAt | int, ...]
     start: Callable[..., Sequence[SSAValue]]
     rank: int = 1
     work: int = 1

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mlirad import tree
-from mlirad.contract.captures import Capture, Guard, Path, Presence, is_in_settled, is_settled, keys_of, lookup
+from mlirad.contract.captures import WORDS, Capture, Guard, Path, Presence, is_in_settled, is_settled, keys_of, lookup
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import dispatch, storage
 from mlirad.frontend.interpreter.context import Context
@@ -30,6 +30,7 @@ from mlirad.frontend.values.numpy_strides import strides_of
 from mlirad.frontend.values.traced import of_array
 from mlirad.frontend.values.values import Alternative, Bound, Entry, Object, Owner, Ref, Static, Tuple, Value
 from mlirad.frontend.values.views.view import View
+from mlirad.library.random import generators
 from mlirad.library.scipy import sparse_matrices
 from mlirad.requests.python_functions import plain
 from mlirad.requests.request import Request
@@ -54,7 +55,8 @@ def is_container(value: Any) -> bool:
         return False
     if type(value) in (list, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         return True
-    return tree.sparse_names(type(value)) is not None and tree.children(value) is not None
+    is_known = tree.is_generator(type(value)) or tree.sparse_names(type(value)) is not None
+    return is_known and tree.children(value) is not None
 
 
 def _path_of_itself(value: Any) -> Path | None:
@@ -145,7 +147,8 @@ def container(context: Context, value: Any, path: Path | None) -> Value:
     kind = "attribute" if type(value) not in (list, dict) else "item"
     guard_keys(context, value, path)
     keys = tuple(range(len(items))) if keys is None else keys
-    made = [object_value(context, x, step(path, kind, key)) for key, x in zip(keys, items, strict=True)]
+    steps = ((WORDS, 0),) if isinstance(keys, tree.GeneratorParts) else tuple((kind, key) for key in keys)
+    made = [object_value(context, x, step(path, *each)) for each, x in zip(steps, items, strict=True)]
     return context.new_object(
         Entry(type(value), keys, tuple(made), Owner(BORROWED.format(type(value).__name__), is_shared=True))
     )
@@ -252,6 +255,8 @@ def attribute_of_class(context: Context, value: Value, kind: type, name: str) ->
     """A method or class attribute of a dataclass or named tuple, or what the library has of a sparse matrix."""
     if tree.sparse_names(kind) is not None:
         return attribute_of_sparse(context, value, kind, name)
+    if tree.is_generator(kind):
+        return attribute_of_generator(context, value, name)
     stored = purity.class_attribute(kind, name)
     if isinstance(stored, property):
         return property_of(context, value, kind, name, stored)
@@ -285,6 +290,17 @@ def attribute_of_sparse(context: Context, value: Value, kind: type, name: str) -
         raise context.refusal(f"{name!r} of a {kind.__name__} is not compiled", hint)
     if sparse_matrices.is_property(function):
         return dispatch.call(context, Static(function), (value,), {})
+    return Bound(value, name, function)
+
+
+def attribute_of_generator(context: Context, value: Value, name: str) -> Value:
+    """A method of a random generator: a function of the library."""
+    function = generators.method(name)
+    if function is None:
+        if not hasattr(np.random.Generator, name):
+            raise context.refusal(f"'Generator' object has no attribute {name!r}").as_raised(AttributeError)
+        hint = "call it outside, and pass the result in; docs/random.md lists what is compiled"
+        raise context.refusal(f"{name!r} of a Generator is not compiled", hint)
     return Bound(value, name, function)
 
 

@@ -36,6 +36,7 @@ from mlirad.frontend.numpy import (
 )
 from mlirad.frontend.numpy.declarations import Facts
 from mlirad.frontend.numpy.linear_algebra import linalg_loops  # noqa: F401  (it declares what it compiles)
+from mlirad.frontend.numpy.random import drawing
 from mlirad.frontend.program import coverage, hints, purity
 from mlirad.frontend.program.hidden_state import CALLABLES, hint_of
 from mlirad.frontend.values.numpys_errors import numpys_refusal
@@ -47,6 +48,7 @@ Implementation = Callable[..., Any]
 
 DECLARING = (
     *(numpy_choice, numpy_counted, numpy_creation, numpy_products, numpy_reductions, numpy_shapes, numpy_types),
+    drawing,
     numpy_windows,
     view_functions,
 )

@@ -15,6 +15,8 @@ CALLABLES = (BuiltinMethodType, type(np.sum), type(np.random.rand), type(np.rand
 """The classes of functions that are not written in Python: to ask one for its name runs no code of the user's."""
 
 _RANDOM = "draw the random numbers outside, and pass them in"
+_GENERATOR = "pass a generator: rng = np.random.default_rng(seed) outside, and rng.normal(size=n) in the kernel"
+_MAKE = "make the generator outside, and pass it in (docs/random.md)"
 _CLOCK = "read the clock outside, and pass the number in"
 _FILE = "read the file outside, and pass the array in"
 _LOOP = "write a loop that calls the function"
@@ -31,20 +33,22 @@ _HINTS: dict[Any, str] = {
     **dict.fromkeys((np.info, np.show_config, np.show_runtime), _OUTSIDE),
 }
 _OF_MODULES = {"random": _RANDOM, "time": _CLOCK, "datetime": _CLOCK, "os": _OUTSIDE, "posix": _OUTSIDE}
-_OF_MODULES |= {"itertools": _ITERATOR, "numpy.random": _RANDOM, "secrets": _RANDOM}
+_OF_MODULES |= {"itertools": _ITERATOR, "secrets": _RANDOM}
 _GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 
 
 def hint_of(function: Any) -> str | None:
     """What to do instead of a call that the compiler cannot make; None for what has no hidden state."""
     owner = getattr(function, "__self__", None) if isinstance(function, (*CALLABLES, MethodType)) else None
+    if isinstance(owner, np.random.RandomState):
+        return _GENERATOR
     if isinstance(owner, _GENERATORS) or isinstance(function, _GENERATORS):
         return _RANDOM
     if isinstance(owner, type) and owner.__module__ == "datetime":
         return _CLOCK
     home = owner.__name__ if isinstance(owner, ModuleType) else _home(function)
     if home.startswith("numpy.random"):
-        return _RANDOM
+        return _MAKE if isinstance(function, type) or function is np.random.default_rng else _GENERATOR
     try:
         return _HINTS.get(function) or _OF_MODULES.get(home)
     except TypeError:  # not hashable

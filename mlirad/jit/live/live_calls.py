@@ -29,9 +29,9 @@ def call(request: Request, options: Options, args: Sequence[Any], kwargs: Mappin
         has_lanes |= isinstance(function, Vmap)
         function = plain(function.function)
     interpreted = Interpreted(request, options=options)
-    # What SciPy computes of sparse matrices cannot be recorded.
-    is_sparse = tree.sparse_kind_in(tree.flatten((args, dict(kwargs)))[1]) is not None
-    if has_lanes or is_sparse or not isinstance(function, FunctionType):
+    # What SciPy computes of sparse matrices, and what a generator draws, cannot be recorded.
+    is_opaque = tree.opaque_kind_in(tree.flatten((args, dict(kwargs)))[1]) is not None
+    if has_lanes or is_opaque or not isinstance(function, FunctionType):
         return interpreted(*args, **kwargs)
     asked = signature_of(args, kwargs, (*options.static_argnums, *options.static_argnames))
     leaves = leaves_of(asked, args, kwargs)

@@ -217,7 +217,8 @@ def _beta_weight(a: float, b: float, x: float, y: float) -> float:
     """x^a y^b / B(a, b), for y = 1 - x."""
     if a + b < 100.0:
         total = a + b
-        lost = min(a, b) - (total - max(a, b))
+        small, large = (a, b) if a < b else (b, a)
+        lost = small - (total - large)
         ratio = math.gamma(total) * (1.0 + lost * math.log(1.0 + total)) / (math.gamma(a) * math.gamma(b))
         return x**a * y**b * ratio
     if min(a, b) < 20.0:

@@ -29,7 +29,7 @@ from mlirad.analysis.cost import CALL, WORK
 from mlirad.analysis.memory import GIL, GUFUNC, NATIVE, TIES
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import insert
-from mlirad.dialect.core.native import ElementAt, Length, NativeCalls, NativeFunction, PartAddress
+from mlirad.dialect.core.native import ElementAt, Length, NativeCalls, NativeFunction, PartAddress, WholeAddress
 from mlirad.dialect.core.upstream import as_indices, counted, size_of_axis
 from mlirad.dialect.ops.elementwise import number
 
@@ -38,10 +38,13 @@ def native_calls(answer: NativeCalls, operands: Sequence[SSAValue]) -> Sequence[
     """What the op is, on lowered operands."""
     results = list(answer.start(*operands))
     arrays = [*operands, *results]
-    number_of_first = next(each.array for each in answer.arguments if isinstance(each, PartAddress | ElementAt))
-    first, rank = arrays[number_of_first], answer.rank_of(number_of_first)
-    outer = len(types.shape(first.type)) - rank
-    work = _product([_length(first, outer + axis) for axis in range(rank)], answer.work)
+    parts = [each.array for each in answer.arguments if isinstance(each, PartAddress)]
+    # What the calls run along: the parts of the first array, or the numbers that they give.
+    first = arrays[parts[0]] if parts else results[0] if results else None
+    rank = answer.rank_of(parts[0]) if parts else 0
+    outer = 0 if first is None else len(types.shape(first.type)) - rank
+    sizes = [] if first is None else [_length(first, axis) for axis in range(outer + rank)]
+    work = _product(sizes[outer:], answer.work)
 
     charge = _size(work)
 
@@ -54,6 +57,8 @@ def native_calls(answer: NativeCalls, operands: Sequence[SSAValue]) -> Sequence[
                     if array >= len(operands):
                         ties += [len(passed), array - len(operands)]
                     passed += [now[array], *_place(counters, answer.rank_of(array))]
+                case WholeAddress(array, start):
+                    passed += [now[array], *as_indices([number(start, i64)])]
                 case ElementAt(array):
                     passed.append(_element(now[array], _place(counters, 0)))
                 case Length(array, axis):
@@ -68,7 +73,7 @@ def native_calls(answer: NativeCalls, operands: Sequence[SSAValue]) -> Sequence[
             return [insert(tensor.InsertOp(made.results[0], carried[0], _place(counters, 0))).result]
         return made.results
 
-    return counted([_size(_length(first, axis)) for axis in range(outer)], results, call)
+    return counted([_size(each) for each in sizes[:outer]], results, call)
 
 
 def _place(counters: Sequence[SSAValue], rank: int) -> Sequence[SSAValue]:

@@ -36,6 +36,7 @@ from mlirad.dialect.arrays.product import ProdOp
 from mlirad.dialect.core import attributes, types
 from mlirad.dialect.core.expr import building, emit_all, insert
 from mlirad.dialect.core.op import NdOp, op_classes
+from mlirad.dialect.effects.draw import DrawOp
 from mlirad.dialect.effects.print_op import PrintOp
 from mlirad.dialect.functions import (
     bessel,
@@ -67,10 +68,12 @@ from mlirad.errors import CompileError
 from mlirad.pipeline import differentiate
 from mlirad.targets.finding import find_target
 from mlirad.testing.interpreter import run
+from mlirad.tree import words_of
 
 F32, F64 = np.float32, np.float64
 I8, I64, U8, U64, BOOL = np.int8, np.int64, np.uint8, np.uint64, np.bool_
 ARITHMETIC = (F32, F64, I8, I64, U8, U64)
+WORDS = words_of(np.random.default_rng(0))
 
 
 @dataclass(frozen=True)
@@ -527,6 +530,15 @@ SAMPLES: list[Sample] = [
         )
     ),
     *(Sample(Bits.FloatBitsOp, (np.float64(x),), (F64,), smooth=False) for x in (0.0, -0.0, 0.1, -1e300, np.inf)),
+    # Between equal bounds nothing is drawn, so that it can be compared: tests/unit/library/test_generators.py draws.
+    *(
+        Sample(DrawOp, (WORDS, *bounds), (U64,), exact=(0,), attributes={"function": name}, to=to, smooth=False)
+        for name, bounds, to in (
+            ("bounded_uint64", (np.uint64(5), np.uint64(0)), "number"),
+            ("bounded_uint64", (np.arange(3, dtype=U64), np.zeros(3, U64)), (3,)),
+            ("bounded_uint64_fill", (np.uint64(5), np.uint64(0)), (4,)),
+        )
+    ),
     Sample(
         PrintOp,
         (np.float64(2.5), A),
@@ -626,7 +638,7 @@ def test_prints_and_parses(sample: Sample, dtype: type) -> None:
 CHECKS = {"nd.check", "nd.check_index", "nd.check_indices"}
 OF_NUMBERS = {"nd.add_fits", "nd.sub_fits", "nd.mul_fits", "nd.floordiv_fits", "nd.float_bits", "nd.wrap_index"}
 AT_PLACES = {"nd.gather", "nd.scatter", "nd.scatter_add", "nd.keep_last", "nd.flatnonzero", "nd.windows", "nd.overlap"}
-ONE_BY_ONE = CHECKS | OF_NUMBERS | AT_PLACES | {"nd.print", "nd.constant", "nd.arange"}
+ONE_BY_ONE = CHECKS | OF_NUMBERS | AT_PLACES | {"nd.draw", "nd.print", "nd.constant", "nd.arange"}
 """The ops that are computed lane by lane if all their operands have lanes, and also if only the first has. The last two
 are the same in all lanes."""
 
@@ -1013,6 +1025,12 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     (Bits.FloatBitsOp, [types.I64], {}, None),
     (PrintOp, [types.I64], {"template": "{0.float64}", "file": "stdout"}, None),
     (PrintOp, [], {"template": "", "file": "stdin"}, None),
+    (DrawOp, [types.tensor((3,), types.I64)], {"function": "standard_normal"}, types.F64),
+    (DrawOp, [type_of(WORDS)], {"function": "standard_normals"}, types.F64),
+    (DrawOp, [type_of(WORDS)], {"function": "standard_normal"}, types.F32),
+    (DrawOp, [type_of(WORDS)], {"function": "standard_normal_fill"}, types.F64),
+    (DrawOp, [type_of(WORDS), types.F32], {"function": "weibull"}, types.F64),
+    (DrawOp, [type_of(WORDS), types.tensor((2,), types.F64)], {"function": "weibull"}, types.tensor((3,), types.F64)),
     (NE.NativeElementsOp, [types.F64], LDEXP, types.tensor((), types.F64)),
     (NE.NativeElementsOp, [types.tensor((2,), types.F64), types.tensor((3,), types.F64)], LDEXP, types.F64),
     (NE.NativeElementsOp, [], LDEXP, types.F64),

@@ -181,7 +181,7 @@ def why_not_plain(kind: type) -> str | None:
 
 def is_made_of_its_items(kind: type) -> bool:
     """Whether an object is made again from its items: a list, a dict, or of a class that only stores its fields."""
-    if kind in (list, dict) or tree.sparse_names(kind) is not None:
+    if kind in (list, dict) or tree.sparse_names(kind) is not None or tree.is_generator(kind):
         return True
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "__post_init__") or _has_pseudo_fields(kind):
         return False

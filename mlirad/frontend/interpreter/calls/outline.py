@@ -45,7 +45,7 @@ from mlirad.frontend.values.values import (
     kind_of,
 )
 from mlirad.requests.python_functions import name_of
-from mlirad.tree import SparseParts
+from mlirad.tree import GeneratorParts, SparseParts
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 
@@ -443,18 +443,19 @@ def own(context: Context, growth: Growth) -> Growth:
     return dataclasses.replace(growth, number=context.fresh())
 
 
-def sparse_kind_in(context: Context, value: Value) -> str | None:
-    """The class of a sparse matrix in a value."""
+def opaque_kind_in(context: Context, value: Value) -> str | None:
+    """The class of a sparse matrix, or of a random generator, in a value."""
     entries = (storage.entry_of(context, each) for each in objects_in(context, value))
-    return next((entry.kind.__name__ for entry in entries if isinstance(entry.keys, SparseParts)), None)
+    opaque = (entry.kind.__name__ for entry in entries if isinstance(entry.keys, SparseParts | GeneratorParts))
+    return next(opaque, None)
 
 
-def sparse_kind_in_result(value: Any) -> str | None:
-    """The class of a sparse matrix in a plain result."""
-    if isinstance(value, MadeObject) and isinstance(value.keys, SparseParts):
+def opaque_kind_in_result(value: Any) -> str | None:
+    """The class of a sparse matrix, or of a random generator, in a plain result."""
+    if isinstance(value, MadeObject) and isinstance(value.keys, SparseParts | GeneratorParts):
         return value.kind.__name__
     inner = value.items if isinstance(value, MadeObject | Tuple) else ()
-    return next(filter(None, map(sparse_kind_in_result, inner)), None)
+    return next(filter(None, map(opaque_kind_in_result, inner)), None)
 
 
 def cotangents(context: Context, value: Any, results: Iterator[Expr]) -> Value:

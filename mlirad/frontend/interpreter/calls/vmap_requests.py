@@ -112,7 +112,7 @@ def call_of_lanes(
         outlined = _outlined(context, function, args, kwargs, [_one_lane(context, laned) for laned in found])
     finally:
         context.live = live
-    if (kind := outline.sparse_kind_in_result(outlined.result)) is not None:
+    if (kind := outline.opaque_kind_in_result(outlined.result)) is not None:
         place, hint = context.returned.get(name, context.location), "return its data"
         raise DTypeError(f"{name} returns a {kind}, and there is no array of these", place, hint)
     for leaf in outlined.leaves:
@@ -232,7 +232,7 @@ def _laned(context: Context, value: Value, axes: Axes, what: str) -> Iterator[La
             laned for item, axis in _items(context, value, axes, what) for laned in _laned(context, item, axis, what)
         )
         return
-    if axes is not None and (kind := outline.sparse_kind_in(context, value)) is not None:
+    if axes is not None and (kind := outline.opaque_kind_in(context, value)) is not None:
         hint = "in_axes=None gives it to all lanes or parts"
         raise DTypeError(f"{what} is a {kind}, whose arrays have no lanes or parts", context.location, hint)
     for leaf in outline.leaves_of(context, value):

@@ -28,7 +28,7 @@ from mlirad.frontend.values.basic_indexing import is_basic
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.library.python.iterators import assign_flat
-from mlirad.tree import sparse_names
+from mlirad.tree import is_generator, sparse_names
 
 
 def assign(context: Context, target: ast.expr, value: Value) -> None:
@@ -158,6 +158,8 @@ def require_attribute(context: Context, kind: type, name: str) -> None:
     if sparse_names(kind) is not None:
         hint = "write in its arrays (A.data[...] = ...), or make another one"
         raise context.refusal(f"an attribute of a {kind.__name__} is not assigned", hint)
+    if is_generator(kind):
+        raise context.refusal("an attribute of a Generator is not assigned", "do it outside")
     if dataclasses.is_dataclass(kind):
         if kind.__dataclass_params__.frozen:  # pyright: ignore[reportAttributeAccessIssue]  # dataclasses has no function
             raise context.refusal(f"{kind.__name__} is frozen", "use dataclasses.replace")

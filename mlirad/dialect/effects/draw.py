@@ -1,0 +1,194 @@
+"""Random numbers of NumPy's generators: an ordered effect, which advances the generator's state.
+
+A draw is done once, where it is in the program. What it gives is stored for the reverse sweep, and never drawn again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, StringAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.traits import MemoryWriteEffect
+
+from mlirad.contract import draw_functions
+from mlirad.contract.draw_functions import FUNCTIONS, RandomFunction
+from mlirad.contract.native_functions import random
+from mlirad.dialect.core import types
+from mlirad.dialect.core.derivative import total
+from mlirad.dialect.core.expr import Expr, apply, broadcast_scalar, current_location, emit, insert, sum_of
+from mlirad.dialect.core.native import ElementAt, Length, NativeCalls, NativeFunction, PartAddress, WholeAddress
+from mlirad.dialect.core.op import Cotangent, Given, NdOp, op
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.upstream import empty
+from mlirad.errors import DifferentiationError, DTypeError, ShapeError
+from mlirad.tree import SCRATCH, WORDS
+
+_WORDS = types.tensor((WORDS,), types.I64)
+_WORK = 20
+"""What a draw costs."""
+
+Partials = Callable[..., Sequence[Expr]]
+
+
+def _of_power(out: Expr, a: Expr) -> Sequence[Expr]:
+    """out = e^(1/a) for some e that does not depend on a."""
+    return [-(out * apply(np.log, out)) / a]
+
+
+_PATHS: Mapping[str, Partials] = {
+    "lognormal": lambda out, mean, sigma: [out, out * (apply(np.log, out) - mean) / sigma],
+    "weibull": _of_power,
+    "power": _of_power,
+    "pareto": lambda out, a: [-((out + 1) * apply(np.log1p, out)) / a],
+}
+"""The derivatives of draws with respect to their parameters, of the same numbers of the stream (reparametrisation)."""
+
+
+_INSTEAD: Mapping[str, str] = {
+    "beta": "write x / (x + y) for x = rng.gamma(a), y = rng.gamma(b): another stream of the same distribution",
+    "standard_t": "write rng.standard_normal() * np.sqrt(df / rng.chisquare(df)): the same distribution",
+    "f": "write rng.chisquare(m) * n / (rng.chisquare(n) * m): the same distribution",
+}
+"""What has derivatives, for distributions whose own draws have none."""
+
+
+@op(cost=_WORK)
+class DrawOp(NdOp):
+    """Numbers of a distribution: one, or an array of one axis, whose size is the last operand if only the run knows it.
+
+    function: the C function, which `contract.draw_functions` knows. words: the generator's. parameters: numbers, or
+    arrays of the result's size.
+    """
+
+    name = "nd.draw"
+    words = operand_def()
+    parameters = var_operand_def()
+    result = result_def()
+    function = prop_def(StringAttr)
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$function `(` $words (`,` $parameters^)? `)` attr-dict `:` functional-type(operands, $result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        name = properties["function"]
+        assert isinstance(name, StringAttr)
+        known = FUNCTIONS.get(name.data)
+        if known is None:
+            raise DTypeError(f"nd.draw: there is no function {name.data!r}")
+        words, *parameters = operands
+        if words != _WORDS:
+            raise ShapeError(f"nd.draw: {words} is not {_WORDS}, the words of a generator")
+        if result_type is None or types.element_type(result_type) != types.from_dtype(known.result):
+            raise DTypeError(f"nd.draw: {name.data} gives {known.result}, not {result_type}")
+        shape = types.shape(result_type)
+        if len(shape) > 1 or (known.fills and not shape):
+            raise ShapeError(f"nd.draw: {name.data} does not give {result_type}")
+        if -1 in shape and parameters[-1:] == [types.I64]:
+            parameters.pop()
+        if [types.element_type(each) for each in parameters] != [types.from_dtype(each) for each in known.parameters]:
+            raise DTypeError(f"nd.draw: {name.data} takes {known.parameters}, not {parameters}")
+        if any(types.shape(each) not in ((), shape) or (known.fills and types.is_tensor(each)) for each in parameters):
+            raise ShapeError(f"nd.draw: parameters {parameters} of a draw of {result_type}")
+        return [result_type]
+
+    @property
+    def known(self) -> RandomFunction:
+        return FUNCTIONS[self.function.data]
+
+    def reference(self, words: Any, *parameters: Any) -> Any:
+        count = None
+        if types.is_tensor(self.result.type):
+            (count,) = types.shape(self.result.type)
+            if count < 0:
+                count = int(parameters[-1])
+        return draw_functions.draw(self.function.data, words, count, parameters[: len(self.known.parameters)])
+
+    def is_foldable(self) -> bool:
+        return False
+
+    def size_source(self, axis: int, result: int = 0) -> SSAValue | None:
+        return self.operands[-1]
+
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+        (g,), partials = gs, self._partials(outs, operands)
+        found: list[Cotangent] = [None for _ in operands]
+        for number, partial in enumerate(partials, 1):
+            if g is not None and self._is_real(operands[number]):
+                along = g * partial
+                is_number = types.is_tensor(along.type) and not types.is_tensor(operands[number].type)
+                found[number] = sum_of(along) if is_number else along
+        return found
+
+    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        found: Expr | None = None
+        for number, partial in enumerate(self._partials(outs, operands, given), 1):
+            if (tangent := given[number]) is not None:
+                found = total(found, partial * _like(tangent, partial))
+        return [found]
+
+    @staticmethod
+    def _is_real(operand: Expr) -> bool:
+        return types.is_float(operand.type)
+
+    def _partials(self, outs: Sequence[Expr], operands: Sequence[Expr], given: Given = ()) -> Sequence[Expr]:
+        (out,), count = outs, len(self.known.parameters)
+        if not types.is_float(out.type) or not count:
+            return ()
+        formula = _PATHS.get(self.function.data)
+        if formula is None:
+            raise self._refusal()
+        return formula(out, *(_like(each, out) for each in operands[1 : count + 1]))
+
+    def _refusal(self) -> DifferentiationError:
+        name = self.function.data
+        what = f"draws of the distribution {name} have no derivative with respect to its parameters"
+        hint = _INSTEAD.get(name, "mlirad.stop_gradient of the parameters takes them for constants (docs/random.md)")
+        return DifferentiationError(what, types.from_location(current_location()), hint)
+
+    def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        (out,), found = outs, None
+        if types.is_float(out.type):
+            for each in given[1:]:
+                if each is not None:
+                    found = total(found, _like(each, out))
+        return (found,)
+
+    def loops(self) -> NativeCalls:
+        known, count = self.known, len(self.known.parameters)
+        function = NativeFunction(random(self.function.data))
+        first = (WholeAddress(0), *(ElementAt(1 + number) for number in range(count)))
+        if known.fills:
+            made = len(self.operands)
+            arguments = (*first, Length(made, 0), *(0 for _ in known.trailing), PartAddress(made))
+            return NativeCalls(function, arguments, self._memory, work=_WORK)
+        behind = (WholeAddress(0, SCRATCH) if each else 0 for each in known.trailing)
+        element = types.signless(types.element_type(self.result.type))
+        return NativeCalls(function, (*first, *behind), self._memory, rank=0, work=_WORK, result=element)
+
+    def _memory(self, *operands: SSAValue) -> Sequence[SSAValue]:
+        type = types.signless(self.result.type)
+        if not types.is_tensor(type):
+            return []
+        is_known = types.shape(type)[0] >= 0
+        return [empty(type, () if is_known else [insert(arith.IndexCastOp(operands[-1], IndexType())).result])]
+
+
+def _like(x: Expr, other: Expr) -> Expr:
+    is_number = types.is_tensor(other.type) and not types.is_tensor(x.type)
+    return broadcast_scalar(x, other) if is_number else x
+
+
+def drawn(function: str, words: Expr, count: int | Expr | None, *parameters: Expr) -> Expr:
+    """Numbers of a distribution: one (None), or an array of `count`."""
+    element = types.from_dtype(FUNCTIONS[function].result)
+    size = count if isinstance(count, int) else -1
+    asked = element if count is None else types.tensor((size,), element)
+    last = [count] if isinstance(count, Expr) else []
+    return emit(DrawOp, words, *parameters, *last, function=function, result_type=asked)

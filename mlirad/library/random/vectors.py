@@ -1,0 +1,75 @@
+"""Methods of `numpy.random.Generator` that draw vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlirad.library.random.draws import drawn, each, number_of
+from mlirad.library.random.implicit import standard_gamma
+
+
+def dirichlet(self: Any, alpha: Any, size: Any = None) -> Any:
+    alpha = np.asarray(alpha, np.float64)
+    if np.any(np.less(alpha, 0)):
+        raise ValueError("alpha < 0")
+    count = alpha.shape[0]
+    shape = () if size is None else np.empty(size).shape
+    rows = number_of(shape)
+    if count > 0 and np.max(alpha) < 0.1:
+        made = _broken_sticks(self, alpha, rows)
+    else:
+        drawn = standard_gamma(self, alpha, (rows, count))
+        total = np.zeros(rows)
+        for j in range(count):
+            total = total + drawn[:, j]
+        made = drawn * (1.0 / total)[:, np.newaxis]
+    return made.reshape((*shape, count))
+
+
+def _broken_sticks(rng: Any, alpha: Any, rows: Any) -> Any:
+    """For small alpha, of which all gamma numbers might be 0: parts of what is left, by the beta distribution."""
+    count = alpha.shape[0]
+    rest = np.cumsum(alpha[::-1])[::-1]
+    made = np.zeros((rows, count))
+    if rest[0] > 0:
+        for i in range(rows):
+            left = 1.0
+            is_broken = False
+            for j in range(count - 1):
+                if not is_broken:
+                    part = float(each(rng, "beta", None, alpha[j], rest[j + 1]))
+                    made[i, j] = left * part
+                    left *= 1.0 - part
+                    is_broken = rest[j + 1] == 0
+            made[i, count - 1] = left
+    return made
+
+
+def multinomial(self: Any, n: Any, pvals: Any, size: Any = None) -> Any:
+    p = np.asarray(pvals, np.float64)
+    if np.ndim(n) > 0 or p.ndim != 1:
+        raise NotImplementedError(
+            "rng.multinomial of arrays of n, or of several rows of pvals", "write a loop over the rows"
+        )
+    n, count = int(n), p.shape[0]
+    if n < 0:
+        raise ValueError("n < 0")
+    if np.any(np.logical_not(np.logical_and(p >= 0, p <= 1))):
+        raise ValueError("pvals < 0, pvals > 1 or pvals contains NaNs")
+    if count > 0 and np.sum(p[:-1]) > 1.0 + 1e-12:
+        raise ValueError("sum(pvals[:-1]) > 1.0")
+    shape = () if size is None else np.empty(size).shape
+    rows = number_of(shape)
+    made = np.zeros((rows, count), np.int64)
+    for i in range(rows):
+        left, mass = n, 1.0
+        for j in range(count - 1):
+            if left > 0:
+                made[i, j] = int(drawn(self._bitgen_words, "binomial", None, p[j] / mass, left))
+                left -= made[i, j]
+                mass -= p[j]
+        if left > 0:
+            made[i, count - 1] = left
+    return made.reshape((*shape, count))
