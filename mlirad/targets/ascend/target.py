@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from mlirad.contract.code_cache import CodeCache
+    from mlirad.targets.ascend.memory_plan import DeviceReport
     from mlirad.targets.ascend.simulated_artifact import SimulatedArtifact
     from mlirad.targets.ascend.soc import Soc
 
@@ -125,6 +126,15 @@ class AscendTarget(Target):
         from mlirad.targets.ascend.simulated_artifact import SimulatedArtifact
 
         return SimulatedArtifact(code.decode(), self.chip)
+
+    def memory(self, module: ModuleOp, name: str) -> DeviceReport:
+        from mlirad.targets.ascend.memory_plan import report_on
+
+        *lowering, place = self.stages()
+        for stage in lowering:
+            module = stage.run(module)
+        room = {space: each.bytes for space, each in self.memory_spaces.items() if each.bytes is not None}
+        return report_on(module, place.run(module.clone()), name, self.chip, room)
 
     def pictures(self, call: Callable[[], object]) -> Mapping[str, str]:
         from mlirad.targets.ascend.simulator.pictures import pictures_of

@@ -8,6 +8,7 @@ A kernel without addresses keeps what it multiplies in the attribute ATTRIBUTE, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,10 +20,10 @@ from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 from mlirad.dialect.core.expr import building, insert, located
 from mlirad.lowering.rewriting import erase
 from mlirad.targets.ascend.cube.matmul_loops import GlobalMatrix, MatmulKernel
-from mlirad.targets.ascend.cube.matmul_tiles import Element, Matmul, solve
+from mlirad.targets.ascend.cube.matmul_tiles import COPIES, Element, Matmul, solve
 from mlirad.targets.ascend.cube.physical_matmul import PhysicalMatmul
 from mlirad.targets.ascend.cube.virtual_matmul import write_virtual
-from mlirad.targets.ascend.hivm.hivm_attributes import CoreType, CoreTypeAttr
+from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace, CoreType, CoreTypeAttr
 from mlirad.targets.ascend.soc import Soc
 from mlirad.targets.ascend.tiles.index_loops import INDEX
 from mlirad.targets.ascend.tiles.nest import Loops, nest_of
@@ -169,20 +170,37 @@ def _emptied(function: func.FuncOp, soc: Soc) -> MatmulKernel:
     block = function.body.block
     for op in reversed(list(block.ops)):
         erase(op)
-    described = function.attributes[ATTRIBUTE]
-    assert isinstance(described, DictionaryAttr)
-    known = {name: _numbers(value) for name, value in described.data.items()}
+    known = _known(function)
     with building(block), located(function.location):
         a, b, c = (_matrix(block, known[name]) for name in "abc")
-    m, n, k = known["sizes"]
-    batches = 1
-    for size in known["batch"]:
-        batches *= size
-    element: Element = "f16" if _element(a.buffer) == "f16" else "f32"
-    result: Element = "f16" if _element(c.buffer) == "f16" else "f32"
-    a_transposed, b_transposed = map(bool, known["transposed"])
-    matmul = Matmul(batches, m, n, k, element, result, a_transposed, b_transposed)
+    matmul = _matmul_of(function)
     return MatmulKernel(matmul, solve(matmul, soc), soc, a, b, c, known["batch"])
+
+
+def _known(function: func.FuncOp) -> dict[str, tuple[int, ...]]:
+    described = function.attributes[ATTRIBUTE]
+    assert isinstance(described, DictionaryAttr)
+    return {name: _numbers(value) for name, value in described.data.items()}
+
+
+def _matmul_of(function: func.FuncOp) -> Matmul:
+    known, arguments = _known(function), function.body.block.args
+    m, n, k = known["sizes"]
+    element: Element = "f16" if _element(arguments[known["a"][0]]) == "f16" else "f32"
+    result: Element = "f16" if _element(arguments[known["c"][0]]) == "f16" else "f32"
+    a_transposed, b_transposed = map(bool, known["transposed"])
+    return Matmul(math.prod(known["batch"]), m, n, k, element, result, a_transposed, b_transposed)
+
+
+def buffers_on_cube(function: func.FuncOp, soc: Soc) -> list[tuple[AddressSpace, tuple[int, ...], int]]:
+    """What a kernel of the cube core (without addresses so far) will have: where copies begin, the bytes of one."""
+    if not is_on_cube(function):
+        return []
+    matmul = _matmul_of(function)
+    return [
+        (space, tuple(start + turn * bytes for turn in range(COPIES)), bytes)
+        for space, start, bytes in solve(matmul, soc).buffers(matmul.itemsize)
+    ]
 
 
 def _matrix(block: Block, described: tuple[int, ...]) -> GlobalMatrix:

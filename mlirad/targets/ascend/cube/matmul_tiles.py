@@ -15,6 +15,7 @@ from typing import Literal
 
 from mlirad.errors import CompileError
 from mlirad.targets.ascend.hivm.fractal_layouts import FRACTAL
+from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace
 from mlirad.targets.ascend.soc import Soc
 
 Element = Literal["f16", "f32"]
@@ -74,6 +75,17 @@ class MatmulTiles:
         """Of one copy of A's part in L0A, B's in L0B and the tile in L0C."""
         l0a, l0b = self.rows * self.l0_depth * itemsize, self.columns * self.l0_depth * itemsize
         return l0a, l0b, self.rows * self.columns * _L0C_ITEM
+
+    def buffers(self, itemsize: int) -> tuple[tuple[AddressSpace, int, int], ...]:
+        """The parts of A and B in L1, A in L0A, B in L0B, the tile in L0C: where its copies begin, the bytes of one."""
+        (a, b), (l0a, l0b, l0c) = self.l1_bytes(itemsize), self.l0_bytes(itemsize)
+        return (
+            (AddressSpace.L1, 0, a),
+            (AddressSpace.L1, COPIES * a, b),
+            (AddressSpace.L0A, 0, l0a),
+            (AddressSpace.L0B, 0, l0b),
+            (AddressSpace.L0C, 0, l0c),
+        )
 
 
 def check_tiles(tiles: MatmulTiles, matmul: Matmul, soc: Soc) -> list[str]:

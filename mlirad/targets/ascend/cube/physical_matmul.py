@@ -120,12 +120,12 @@ class PhysicalMatmul:
     def _to_l1(self, place: Place, part: _Part) -> tuple[SSAValue, SSAValue]:
         """A's and B's parts in L1, as global memory holds them, in NZ layout."""
         kernel, matmul, tiles = self.kernel, self.kernel.matmul, self.kernel.tiles
-        a_bytes, b_bytes = tiles.l1_bytes(matmul.itemsize)
+        (_, a_start, a_bytes), (_, b_start, b_bytes), *_ = tiles.buffers(matmul.itemsize)
         a_shape, b_shape = (place.rows, part.depths), (part.depths, place.columns)
         a_shape = turned(a_shape) if matmul.a_transposed else a_shape
         b_shape = turned(b_shape) if matmul.b_transposed else b_shape
-        a = self._in_l1(a_shape, part.turn, 0, a_bytes)
-        b = self._in_l1(b_shape, part.turn, COPIES * a_bytes, b_bytes)
+        a = self._in_l1(a_shape, part.turn, a_start, a_bytes)
+        b = self._in_l1(b_shape, part.turn, b_start, b_bytes)
         insert(WaitFlagOp(Pipe.MTE1, Pipe.MTE2, part.turn))
         insert(ND2NZOp(kernel.a_window(place, part.depth, part.depths), a))
         insert(ND2NZOp(kernel.b_window(place, part.depth, part.depths), b))
