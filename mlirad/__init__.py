@@ -36,15 +36,15 @@ from mlirad.requests.marks_in_programs import checkpointed, stop_gradient
 from mlirad.threads import get_num_threads, set_num_threads
 
 if _TYPE_CHECKING:
-    from mlirad import nn
+    from mlirad import nn, random
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
     """The parts that are imported when they are first used."""
-    if name == "nn":
-        return _import_module("mlirad.nn")
+    if name in ("nn", "random"):
+        return _import_module(f"mlirad.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -77,6 +77,7 @@ __all__ = [
     "linearize",
     "minimize",
     "nn",
+    "random",
     "register_derivative",
     "register_op",
     "root",
