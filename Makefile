@@ -7,7 +7,7 @@ FIRST ?= 0
 COUNT ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help install test filecheck lint format types check full fuzz coverage matrix purity grammar versions first-tries accuracy ascend endurance demo examples bench clean
+.PHONY: help install test filecheck lint format types check full fuzz coverage matrix purity grammar versions first-tries accuracy ascend ascend-judges endurance demo examples bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -77,6 +77,9 @@ endurance: ## threads, forks and processes, COUNT rounds of each scenario
 
 ascend: ## the Ascend target against the cpu target, at every size; writes docs/verification/ascend.md
 	nice $(PYTHON) tests/support/ascend_corpus.py --page docs/verification/ascend.md
+
+ascend-judges: ## the Ascend target's corpus before Huawei's open compiler and MLIR; writes docs/verification/ascend-judges.md
+	nice $(PYTHON) tests/support/ascend_judged.py --page docs/verification/ascend-judges.md
 
 demo: ## train a classifier of handwritten digits
 	mlirad demo

@@ -140,9 +140,12 @@ class Program:
     def name(self) -> str:
         return self.function.__name__
 
-    def errors(self, size: int, dtype: Any) -> Errors:
+    def arguments(self, size: int, dtype: Any) -> list[Array]:
         rng = np.random.default_rng([size, 7])
-        args = [rng.standard_normal(shape).astype(dtype) for shape in self.shapes(size)]
+        return [rng.standard_normal(shape).astype(dtype) for shape in self.shapes(size)]
+
+    def errors(self, size: int, dtype: Any) -> Errors:
+        args = self.arguments(size, dtype)
         found, expected = (mlirad.jit(self.function, target=target)(*args) for target in ("ascend", "cpu"))
         args.append(weights(*np.shape(expected), dtype=dtype))
         d_found, d_expected = (gradient(self.function, args, target) for target in ("ascend", "cpu"))
@@ -157,16 +160,19 @@ def weights(*shape: int, dtype: Any) -> Array:
     return np.random.default_rng(shape).uniform(0.5, 1.5, shape).astype(dtype)
 
 
-def gradient(function: Callable[..., Any], args: Sequence[Array], target: str) -> tuple[Array, ...]:
-    """Of the sum of the results, times the last argument."""
+def gradient_kernel(function: Callable[..., Any], count: int, target: str) -> Any:
+    """The gradient of the sum of the results, times one more argument, with respect to the first ones."""
 
     def weighed(*args: Array) -> Any:
         found = function(*args[:-1])
         parts = found if isinstance(found, tuple) else (found,)
         return sum([np.sum(part * args[-1]) for part in parts])
 
-    asked = tuple(range(len(args) - 1))
-    return mlirad.grad(weighed, argnums=asked, target=target)(*args)
+    return mlirad.grad(weighed, argnums=tuple(range(count)), target=target)
+
+
+def gradient(function: Callable[..., Any], args: Sequence[Array], target: str) -> tuple[Array, ...]:
+    return gradient_kernel(function, len(args) - 1, target)(*args)
 
 
 def apart(found: Any, expected: Any, floor: float = FLOOR, lowest: float = 0.0) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 
 import ascend_matmuls
 import numpy as np
 import pytest
+from ascend_judges import Bishengir
 from ascend_mutants import same_bits
 
 from mlirad.errors import CompileError
@@ -68,15 +68,13 @@ def test_double_buffers_overlap_transfers_and_products() -> None:
 
 
 @pytest.mark.parametrize("matmul", CASES[1:])
-def test_huaweis_tools_accept_both_forms(
-    matmul: Matmul, bishengir_opt: Callable[..., str], bishengir_compile: Callable[[str], set[str]]
-) -> None:
-    bishengir_opt(ascend_matmuls.program(matmul))
+def test_huaweis_tools_accept_both_forms(matmul: Matmul, bishengir: Bishengir) -> None:
+    bishengir.verify(ascend_matmuls.program(matmul))
     text, _ = ascend_matmuls.kernel(matmul, is_virtual=True)
-    bishengir_opt(text)
+    bishengir.verify(text)
     names = {"f16": "half", "f32": "float"}
     transposed = ("_ta" if matmul.a_transposed else "") + ("_tb" if matmul.b_transposed else "")
-    assert bishengir_compile(text) == {
+    assert bishengir.called(text) == {
         f"nd2nz_{names[matmul.element]}",
         f"mma_tile_{names[matmul.element]}_to_float{transposed}",
         f"fixpipe_nz2nd_float_to_{names[matmul.result]}_4d_to_2d",

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad.targets.reading import parsed
 
 RNG = np.random.default_rng(11)
 IS_FULL = bool(os.environ.get("MLIRAD_FULL"))
@@ -45,16 +44,12 @@ def gradients(function: Callable[..., Any], **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_gradient_of_a_layer(dtype: Any, bishengir_accepts: Callable[..., int]) -> None:
+def test_gradient_of_a_layer(dtype: Any) -> None:
     """Three products: the layer, with A transposed, and with B transposed."""
     args = normal(33, 40, dtype=dtype), normal(40, 20, dtype=dtype)
     kernel = agree(lambda x, w: np.sum(np.tanh(x @ w)), *args, transform=gradients)
     assert cores(kernel, *args) == (3, 1)
-    assert bishengir_accepts(kernel, *args) == 4
-    lowered = kernel.lower(*args)
-    for stage in ("hivm-virtual", "hivm-physical"):
-        parsed(lowered.as_text(stage), lowered.target).verify()
-    text = lowered.as_text("hivm-virtual")
+    text = kernel.lower(*args).as_text("hivm-virtual")
     assert text.count("a_transpose") == text.count("b_transpose") == 1
 
 
