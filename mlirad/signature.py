@@ -133,14 +133,19 @@ class Signature:
         return Signature(self.structure, tuple(changed))
 
 
-PYTHON_DTYPES = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float64)}
+PYTHON_DTYPES = {
+    bool: np.dtype(np.bool_),
+    int: np.dtype(np.int64),
+    float: np.dtype(np.float64),
+    complex: np.dtype(np.complex128),
+}
 """In which dtypes code holds Python's numbers."""
-_KINDS = "biuf"
+_KINDS = "biufc"
 
 
 def weak_kind(dtype: np.dtype) -> type:
-    """bool, int or float: the Python number that a dtype holds."""
-    return {"b": bool, "f": float}.get(dtype.kind, int)
+    """bool, int, float or complex: the Python number that a dtype holds."""
+    return {"b": bool, "f": float, "c": complex}.get(dtype.kind, int)
 
 
 def layout_of(array: np.ndarray) -> Layout:
@@ -174,8 +179,8 @@ def as_passed(value: Any) -> Any:
 def leaf_of(value: Any) -> LeafSpec:
     """What the code depends on of a leaf.
 
-    Raises TypeError for what cannot be compiled: dtypes other than bool, intN, uintN, float16, float32 and float64, and
-    byte-swapped arrays, and subclasses of ndarray with operators of their own.
+    Raises TypeError for what cannot be compiled: dtypes other than bool, intN, uintN, floatN of 16 to 64 bits and
+    complexN of 64 and 128, and byte-swapped arrays, and subclasses of ndarray with operators of their own.
     """
     value = as_passed(value)
     if isinstance(value, np.ndarray):
@@ -191,8 +196,6 @@ def leaf_of(value: Any) -> LeafSpec:
     dtype = PYTHON_DTYPES.get(type(value))
     if dtype is not None:
         return ScalarLeaf(dtype, weak=True)
-    if isinstance(value, complex):
-        raise TypeError("complex numbers are not supported")
     return StaticLeaf(value)
 
 
@@ -215,8 +218,9 @@ def _means_the_same(kind: type) -> bool:
 
 def _required_dtype(dtype: np.dtype) -> np.dtype:
     """NumPy's own object for a dtype: an array that was unpickled has one of its own, which is equal to it."""
-    if dtype.kind not in _KINDS or dtype.itemsize > 8:
-        raise TypeError(f"dtype {dtype} is not supported; use bool, int8..int64, uint8..uint64 or float16..float64")
+    if dtype.kind not in _KINDS or dtype.itemsize > (16 if dtype.kind == "c" else 8):
+        known = "bool, int8..int64, uint8..uint64, float16..float64, complex64 or complex128"
+        raise TypeError(f"dtype {dtype} is not supported; use {known}")
     if not dtype.isnative:
         raise TypeError(f"dtype {dtype} is byte-swapped; convert it: x.astype(x.dtype.newbyteorder('='))")
     return np.dtype(dtype.char)

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
+from xdsl.dialects.complex import ComplexNumberAttr
 from xdsl.ir import Attribute, SSAValue
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.attributes import value_of
 from mlirad.dialect.core.op import NdOp
 from mlirad.xdsl_support.once_per_object import once
 
@@ -24,6 +26,8 @@ def number_of(attribute: Attribute, type: Attribute) -> Any:
     dtype = types.to_dtype(types.element_type(type))
     if isinstance(attribute, FloatAttr | IntegerAttr):
         return dtype.type(attribute.value.data)
+    if isinstance(attribute, ComplexNumberAttr):
+        return value_of(attribute, type)
     if not isinstance(attribute, DenseIntOrFPElementsAttr):
         return None
     # By bytes: the elements as Python numbers would take longer than all the rest of the compiler.
@@ -86,14 +90,19 @@ def holds_one_number(value: SSAValue) -> bool:
 
 
 def is_number(value: SSAValue, number: Any) -> bool:
-    """Whether a value is (everywhere) this number, to the bit: -0.0 is not 0.0."""
+    """Whether a value is (everywhere) this number, to the bit: -0.0 is not 0.0. Of a complex one the imaginary part is
+    0.0 then."""
     known = known_number(value)
-    return known is not None and bool(known == number) and copysign(1, known) == copysign(1, number)
+    if known is None or not bool(known == number) or copysign(1, known.imag) < 0:
+        return False
+    return copysign(1, known.real) == copysign(1, number)
 
 
 def never_negative_zero(value: SSAValue) -> bool:
     """Whether no element of a value can be -0.0, so that adding 0.0 to it changes nothing."""
-    if not types.is_float(value.type):
+    if not types.is_inexact(value.type):
         return True
+    if types.is_complex(value.type):
+        return False
     known = known_number(value)
     return known is not None and not (known == 0 and copysign(1, known) < 0)

@@ -35,8 +35,11 @@ class PassedValue:
 
     @property
     def width(self) -> int:
-        """How many 64-bit slots it takes: one for a scalar or a pointer, one more per unknown size."""
-        return 1 + (self.shape or ()).count(-1)
+        """How many 64-bit slots it takes: one for a real scalar or a pointer, one more per unknown size; a complex
+        scalar has one for each part."""
+        if self.shape is None:
+            return 2 if self.element.startswith("complex") else 1
+        return 1 + self.shape.count(-1)
 
 
 class StepKind(IntEnum):

@@ -16,6 +16,7 @@ from mlirad.dialect.arrays import (  # noqa: F401  (a family's ops are defined b
 from mlirad.dialect.effects import draw, print_op  # noqa: F401  (as the families above)
 from mlirad.dialect.functions import (  # noqa: F401  (as the families above)
     bessel,
+    complex_parts,
     error_functions,
     exponentials,
     float_parts,

@@ -157,6 +157,8 @@ class _Writer:
             self._same(register, leaf.value)
         elif isinstance(leaf, ArrayLeaf):
             self._check_array(register, leaf, passed, place, number)
+        elif leaf.weak and leaf.dtype not in _WEAK:
+            raise _NotFast
         elif passed is None:
             self._do(StepKind.TYPE, a=register, p=_WEAK[leaf.dtype][2] if leaf.weak else leaf.dtype.type)
         else:
@@ -361,6 +363,8 @@ def _is_plain_path(path: Path) -> bool:
 
 
 def _itemsize(passed: PassedValue) -> int:
+    if passed.element.startswith("complex"):
+        return {"complex<f32>": 8, "complex<f64>": 16}[passed.element]
     bits = int(passed.element[1:])
     return max(1, bits // 8)
 

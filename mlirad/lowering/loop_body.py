@@ -166,6 +166,7 @@ def body_of(block: Block) -> Body:
     widest, is_vectorizable = 1, True
     for argument in block.args:
         widest = max(widest, _bytes(argument.type))
+        is_vectorizable = is_vectorizable and isinstance(argument.type, AnyFloat | IntegerType | IndexType)
     for op in block.ops:
         if op.__class__ in (YieldOp, IndexOp, arith.ConstantOp):
             continue

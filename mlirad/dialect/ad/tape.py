@@ -36,7 +36,7 @@ SLOT = "mlirad.slot"
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 
-@op(cost=0)
+@op(cost=0, complex=True)
 class TapeOp(InertOp):
     """A flat array whose elements are undefined until they are written. %size is its length where that is unknown."""
 
@@ -59,7 +59,7 @@ class TapeOp(InertOp):
     def reference(self, *sizes: Any) -> Any:
         (size,) = sizes or types.shape(self.result.type)
         dtype = types.to_dtype(types.element_type(self.result.type))
-        poison = np.nan if dtype.kind == "f" else True if dtype.kind == "b" else np.iinfo(dtype).max
+        poison = np.nan if dtype.kind in "fc" else True if dtype.kind == "b" else np.iinfo(dtype).max
         return np.full(max(int(size), 0), poison, dtype)
 
     def numpy_source(self, source: NumpySource) -> NumpyText:
@@ -80,7 +80,7 @@ class TapeOp(InertOp):
         return [insert(tensor.EmptyOp(indices, types.signless(self.result.type))).tensor]
 
 
-@op(cost=0, inert=(0,))
+@op(cost=0, inert=(0,), complex=True)
 class StopOp(InertOp, PureOp):
     """x, through which no derivative flows. `mlirad-drop-hints` removes it, when all derivatives have been taken."""
 
@@ -108,7 +108,7 @@ class StopOp(InertOp, PureOp):
         return Composed(lambda x: [x])
 
 
-@op(overwrites=0, changes=False)
+@op(overwrites=0, changes=False, complex=True)
 class GrowOp(LinearOp):
     """t, long enough for the index k: doubled until it is, the new elements undefined.
 

@@ -17,9 +17,9 @@ from mlirad.dialect.core.expr import Expr, insert, where
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, infix, subscript, text
 from mlirad.dialect.core.op import Upstream, op
 from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.scalars import compare
 from mlirad.dialect.core.upstream import as_indices, counted, size_of_axis
 from mlirad.dialect.ops.check import CheckFailed, EffectOp, call_check, raise_unless
-from mlirad.dialect.ops.elementwise import compare
 from mlirad.dialect.ops.wrapped_index import wrap_index
 from mlirad.errors import DTypeError
 

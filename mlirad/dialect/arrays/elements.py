@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import tensor
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def, var_operand_def
 
@@ -19,6 +19,7 @@ from mlirad.dialect.core.expr import Expr, constant, emit, insert, where
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, subscript
 from mlirad.dialect.core.op import At, Upstream, op
 from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.scalars import plus
 from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.core.upstream import as_indices
 from mlirad.dialect.ops.constant import counted
@@ -60,7 +61,7 @@ class Element(Subset):
         return emit(InsertOp, part, array, *places)
 
 
-@op(partial=(0,))
+@op(partial=(0,), complex=True)
 class ExtractOp(LinearOp):
     """t[i, j, ...], a scalar."""
 
@@ -157,7 +158,7 @@ class ElementUpdateOp(UpdateOp):
         """The update, in upstream ops."""
 
 
-@op(overwrites=1, partial=(1,))
+@op(overwrites=1, partial=(1,), complex=True)
 class InsertOp(ElementUpdateOp):
     """t with t[i, j, ...] = value."""
 
@@ -173,7 +174,7 @@ class InsertOp(ElementUpdateOp):
         return [insert(tensor.InsertOp(value, t, as_indices(indices))).result]
 
 
-@op(overwrites=1)
+@op(overwrites=1, complex=True)
 class AddAtOp(ElementUpdateOp):
     """t with t[i, j, ...] += value."""
 
@@ -188,5 +189,4 @@ class AddAtOp(ElementUpdateOp):
     def _build(self, value: SSAValue, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
         places = as_indices(indices)
         old = insert(tensor.ExtractOp(t, places, types.element_type(t.type))).result
-        kind = arith.AddfOp if types.is_float(value.type) else arith.AddiOp
-        return [insert(tensor.InsertOp(insert(kind(old, value)).result, t, places)).result]
+        return [insert(tensor.InsertOp(plus(old, value), t, places)).result]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import tensor
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def, var_operand_def
 
@@ -23,6 +23,7 @@ from mlirad.dialect.core.expr import Expr, emit, insert
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, subscript, text, tuple_of
 from mlirad.dialect.core.op import At, Upstream, op
 from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.scalars import plus
 from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.ops.elementwise import numbers
 
@@ -64,7 +65,7 @@ class Places(Subset):
         return emit(ScatterOp, part, array, *places, axes=self.indexed, at=self.at)
 
 
-@op(partial=(0,))
+@op(partial=(0,), complex=True)
 class GatherOp(IndexedOp, LinearOp):
     """t[..., i, j, ...], an array."""
 
@@ -179,7 +180,7 @@ class ScatterUpdateOp(IndexedOp, UpdateOp):
         return Places(self.t, 1, self.value, tuple(self.indices), self.CHANGE, axes, self.position)
 
 
-@op(overwrites=1, partial=(0, 1))
+@op(overwrites=1, partial=(0, 1), complex=True)
 class ScatterOp(ScatterUpdateOp):
     """t with t[..., i, j, ...] = value; if a place occurs more than once, the last value stays."""
 
@@ -211,7 +212,7 @@ def are_distinct(indices: Sequence[SSAValue]) -> bool:
     return np.unique(flat, axis=1).shape == flat.shape
 
 
-@op(overwrites=1)
+@op(overwrites=1, complex=True)
 class ScatterAddOp(ScatterUpdateOp):
     """t with t[..., i, j, ...] += value, as often as a place occurs."""
 
@@ -230,5 +231,4 @@ class ScatterAddOp(ScatterUpdateOp):
 
     def combined(self, array: SSAValue, place: list[SSAValue], new: SSAValue) -> SSAValue:
         old = insert(tensor.ExtractOp(array, place, types.element_type(array.type))).result
-        kind = arith.AddfOp if types.is_float(new.type) else arith.AddiOp
-        return insert(kind(old, new)).result
+        return plus(old, new)

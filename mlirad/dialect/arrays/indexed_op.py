@@ -22,10 +22,10 @@ from mlirad.dialect.core.expr import insert
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, text, tuple_of
 from mlirad.dialect.core.op import PureOp
 from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.scalars import number
 from mlirad.dialect.core.subset import Range
 from mlirad.dialect.core.upstream import as_indices, counted, size_of_axis
 from mlirad.dialect.ops.constant import ConstantOp
-from mlirad.dialect.ops.elementwise import number
 from mlirad.errors import DTypeError, ShapeError
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())

@@ -18,14 +18,15 @@ from mlirad.dialect.core.expr import Expr, insert
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText
 from mlirad.dialect.core.op import Upstream, op
 from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.scalars import choose, compare, number
 from mlirad.dialect.core.upstream import as_indices, counted, size_of_axis
-from mlirad.dialect.ops.elementwise import choose, compare, number, numbers
+from mlirad.dialect.ops.elementwise import numbers
 from mlirad.library import primitives
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 
-@op(shape_only=(1,), partial=(0,))
+@op(shape_only=(1,), partial=(0,), complex=True)
 class KeepLastOp(IndexedOp, LinearOp):
     """The values that a scatter of them into an array like t would leave there, and 0 for those that it overwrites.
 

@@ -17,9 +17,9 @@ from mlirad.dialect.core.expr import Expr, building, emit, insert, sum_of
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called
 from mlirad.dialect.core.op import PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.scalars import number
 from mlirad.dialect.core.upstream import counted, empty, size_of_axis
 from mlirad.dialect.ops.compare import cast
-from mlirad.dialect.ops.elementwise import number
 from mlirad.errors import DTypeError
 
 

@@ -15,12 +15,13 @@ from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.control import for_loop
 from mlirad.dialect.core.expr import Expr, broadcast_scalar, constant, dim, emit, full, sum_of
 from mlirad.dialect.core.op import op
+from mlirad.dialect.core.scalars import Complex
 from mlirad.dialect.ops.choice import annihilated
 from mlirad.dialect.ops.movement import broadcast_like
 from mlirad.dialect.ops.reduction import ReductionOp
 
 
-@op(np.prod, np.multiply.reduce)
+@op(np.prod, np.multiply.reduce, complex=True)
 class ProdOp(ReductionOp):
     """The product over axes. Integers wrap."""
 
@@ -38,6 +39,8 @@ class ProdOp(ReductionOp):
         return True
 
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
+        if types.is_complex(element.type):
+            return (Complex.of(accumulator) * Complex.of(element)).value
         return self.pick((arith.MulfOp, arith.MuliOp, arith.MuliOp), accumulator, element)
 
     @classmethod

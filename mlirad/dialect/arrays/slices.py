@@ -130,7 +130,7 @@ class Slice(Subset):
         return emit(InsertSliceOp, part, array, *starts, sizes=self.sizes, strides=self.strides)
 
 
-@op(cost=0, views=0, partial=(0,))
+@op(cost=0, views=0, partial=(0,), complex=True)
 class ExtractSliceOp(LinearOp):
     """t[start : : stride] of `sizes` elements along the axes (-1: the next of the lengths); strides may be negative."""
 
@@ -287,7 +287,7 @@ class SliceUpdateOp(UpdateOp):
         return _slices(t.shape, starts, value.shape, ints(self.strides))
 
 
-@op(overwrites=1, partial=(1,))
+@op(overwrites=1, partial=(1,), complex=True)
 class InsertSliceOp(SliceUpdateOp):
     """t with t[slice] = value."""
 
@@ -307,7 +307,7 @@ class InsertSliceOp(SliceUpdateOp):
         return [insert(upstream.insert_slice(part, t, as_indices(starts), sizes, ints(self.strides))).result]
 
 
-@op(overwrites=1)
+@op(overwrites=1, complex=True)
 class AddSliceOp(SliceUpdateOp):
     """t with t[slice] += value."""
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.complex import ComplexNumberAttr
 from xdsl.ir import Attribute
 
 from mlirad.dialect.core import types
@@ -48,15 +49,23 @@ def dense(value: Any, type: Attribute) -> Attribute:
     if not types.is_tensor(type):
         # By bits: -0.0 is not 0.0.
         key = struct.pack("d", value) if value.__class__ is float else value
+        if dtype.kind == "c":
+            number = np.asarray(value).astype(dtype)[()]
+            return ComplexNumberAttr(float(number.real), float(number.imag), type)  # pyright: ignore[reportArgumentType]
         return _scalar(key, value.__class__, dtype) if value.__class__ in (bool, int, float) else _number(value, dtype)
     array = np.asarray(value).astype(dtype)
     if array.size and array.ndim and _all_same(array):
         array = array.reshape(-1)[0]
     if not array.ndim:
-        return DenseIntOrFPElementsAttr.from_list(type, [array.item()])
+        return DenseIntOrFPElementsAttr.from_list(type, _items(array.reshape(1)))
     if array.shape != types.shape(type):
         raise ShapeError(f"a constant of shape {array.shape} for {type}")
-    return DenseIntOrFPElementsAttr.from_list(type, array.reshape(-1).tolist())
+    return DenseIntOrFPElementsAttr.from_list(type, _items(array.reshape(-1)))
+
+
+def _items(array: np.ndarray) -> list[Any]:
+    """The elements as xDSL takes them: a complex number is a pair."""
+    return [(each.real, each.imag) for each in array.tolist()] if array.dtype.kind == "c" else array.tolist()
 
 
 @lru_cache(4096)
@@ -81,12 +90,15 @@ def _all_same(array: np.ndarray) -> bool:
 def value_of(attribute: Attribute, type: Attribute) -> np.ndarray | np.generic:
     """The number or array that a constant's attribute stands for."""
     dtype = types.to_dtype(types.element_type(type))
+    if isinstance(attribute, ComplexNumberAttr):
+        return dtype.type(complex(attribute.real.data, attribute.imag.data))
     if isinstance(attribute, FloatAttr | IntegerAttr):
         data = attribute.value.data
         return dtype.type(data) if data.__class__ is float else np.array(data).astype(dtype)[()]
     assert isinstance(attribute, DenseIntOrFPElementsAttr)
     # Through object: NumPy would make float64 of integers that do not all fit in int64.
-    values = np.array(attribute.get_values(), object if dtype == np.uint64 else None).astype(dtype)
+    items = [complex(*each) for each in attribute.get_values()] if dtype.kind == "c" else attribute.get_values()
+    values = np.array(items, object if dtype == np.uint64 else None).astype(dtype)
     shape = types.shape(type)
     return np.full(shape, values[0], dtype) if values.size and attribute.is_splat() else values.reshape(shape)
 

@@ -24,7 +24,7 @@ from mlirad.errors import DTypeError, ShapeError
 from mlirad.location import SourceLocation
 
 OpT = TypeVar("OpT", bound=Operation)
-Number = int | float | bool | np.generic
+Number = int | float | complex | bool | np.generic
 
 
 Location = LocationAttr | SourceLocation | None
@@ -140,6 +140,7 @@ def emit_all(
     """
     values = [operand.value if isinstance(operand, Expr) else operand for operand in operands]
     properties = op_class.properties_of(attributes)
+    op_class.require_taken([value.type for value in values])
     results = op_class.infer([value.type for value in values], properties, result_type)
     place = current_location()
     op = _placed(op_class.create(operands=values, result_types=results, properties=properties, location=place))

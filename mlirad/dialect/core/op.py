@@ -22,6 +22,7 @@ from mlirad.dialect.core.intervals import UNKNOWN, Integer, Interval, Proofs, Va
 from mlirad.dialect.core.native import NativeCalls
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText
 from mlirad.dialect.core.registry import TypedOp, require_free, spell
+from mlirad.dialect.core.scalars import Complex, Flag, Real
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.errors import CompileError
 from mlirad.xdsl_support.fast_accessors import once_for_all_alike, read_places, result_count
@@ -182,6 +183,10 @@ class NdOp(TypedOp):
         """Whether it computes with its elements and rounds what it gives, so that f16 may be computed in f32."""
         return False
 
+    def on_complex(self, *operands: Complex) -> Complex | Real | Flag:
+        """An element of the result, of an elementwise op on complex numbers: it takes them if it answers."""
+        raise NotImplementedError(self.name)
+
     def is_foldable(self) -> bool:
         """Whether its result on known numbers may be computed while compiling: the code may run in another process."""
         return True
@@ -304,6 +309,7 @@ class NdOp(TypedOp):
     def verify_(self) -> None:
         try:
             operands = [operand.type for operand in self.operands]
+            self.require_taken(operands)
             asked = self.results[0].type if self.results else None
             expected = type(self).infer(operands, self.properties, asked)
         except CompileError as error:
@@ -364,6 +370,7 @@ def op(
     harmless: float = 1,
     partial: Sequence[int] = (),
     inert: Sequence[int] = (),
+    complex: bool = False,
 ) -> Callable[[type[NdOpT]], type[NdOpT]]:
     """Define an op of mlirad, which is what the functions `spellings` are in IR (the first is its reference).
 
@@ -375,7 +382,9 @@ def op(
     factors but constants. harmless: where all operands are that, the op and its derivatives are finite; it stands in
     the place of elements that are not needed, if the op is not linear. partial: the operands that may have elements
     which are not in the result, such as a select's branches and the array that a write changes. inert: the results, of
-    several, through which no derivative flows. Raises TypeError for a class that leaves a question open.
+    several, through which no derivative flows. complex: whether it takes complex numbers: its rules are right for them
+    (C-linear, as JAX's); an elementwise op that has `on_complex` takes them, too. Raises TypeError for a class that
+    leaves a question open.
     """
 
     def define(cls: type[NdOpT]) -> type[NdOpT]:
@@ -403,6 +412,7 @@ def op(
         defined.harmless = harmless
         defined.partial = frozenset(partial)
         defined.inert = frozenset(inert)
+        defined.takes_complex = complex or cls.on_complex is not NdOp.on_complex
         if is_own:
             _classes.append(defined)
             spell(defined, spellings)

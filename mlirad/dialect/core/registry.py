@@ -7,16 +7,20 @@ the families of ops imports one of them.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from xdsl.ir import Attribute
 from xdsl.irdl import IRDLOperation
 
+from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import attribute_of
+from mlirad.errors import DTypeError
 
 Properties = Mapping[str, Attribute]
 Function = Callable[..., Any]
+COMPLEX = "compute with the real and the imaginary part, z.real and z.imag"
+"""What to write where an op has no complex numbers."""
 
 
 class TypedOp(IRDLOperation):
@@ -25,6 +29,7 @@ class TypedOp(IRDLOperation):
     # What `@op` sets on the class, after xDSL has read it.
     if TYPE_CHECKING:
         spellings: ClassVar[tuple[Function, ...]]
+        takes_complex: ClassVar[bool]
 
     @classmethod
     @abstractmethod
@@ -35,6 +40,13 @@ class TypedOp(IRDLOperation):
 
         result_type is what is asked for, of the ops whose operands leave it open; the others ignore it.
         """
+
+    @classmethod
+    def require_taken(cls, values: Iterable[Attribute]) -> None:
+        """Raises DTypeError for complex elements, unless the op takes them: by default, none does."""
+        if not cls.takes_complex and any(map(types.is_complex, values)):
+            name = cls.spellings[0].__name__ if cls.spellings else cls.name.partition(".")[2]
+            raise DTypeError(f"{name} of complex numbers is not compiled", hint=COMPLEX)
 
     @classmethod
     def properties_of(cls, attributes: Mapping[str, Any]) -> dict[str, Attribute]:

@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
+    ComplexType,
     FileLineColLoc,
     Float16Type,
     Float32Type,
@@ -31,6 +32,8 @@ from mlirad.xdsl_support.once_per_object import once
 F16 = Float16Type()
 F32 = Float32Type()
 F64 = Float64Type()
+C64 = ComplexType(F32)
+C128 = ComplexType(F64)
 I1 = IntegerType(1)
 I32 = IntegerType(32)
 I64 = IntegerType(64)
@@ -39,6 +42,8 @@ _ELEMENT_OF_DTYPE: dict[np.dtype, Attribute] = {
     np.dtype(np.float16): F16,
     np.dtype(np.float32): F32,
     np.dtype(np.float64): F64,
+    np.dtype(np.complex64): C64,
+    np.dtype(np.complex128): C128,
     np.dtype(np.bool_): I1,
     **{np.dtype(f"i{bits // 8}"): IntegerType(bits) for bits in (8, 16, 32, 64)},
     **{np.dtype(f"u{bits // 8}"): IntegerType(bits, Signedness.UNSIGNED) for bits in (8, 16, 32, 64)},
@@ -104,8 +109,23 @@ def is_static(type: Attribute) -> bool:
 
 
 def is_float(type: Attribute) -> bool:
-    """Whether the elements are floating-point numbers: what can have a cotangent."""
+    """Whether the elements are real floating-point numbers."""
     return _is_of_floats(element_type(type).__class__)
+
+
+def is_complex(type: Attribute) -> bool:
+    return element_type(type).__class__ is ComplexType
+
+
+def is_inexact(type: Attribute) -> bool:
+    """Whether the elements are real or complex floating-point numbers: what can have a cotangent."""
+    return is_float(type) or is_complex(type)
+
+
+def part_type(type: Attribute) -> Attribute:
+    """The type of the real part: the same shape; a real type itself."""
+    element = element_type(type)
+    return with_element(type, element.element_type) if isinstance(element, ComplexType) else type
 
 
 @cache

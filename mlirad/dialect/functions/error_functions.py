@@ -9,8 +9,9 @@ from xdsl.dialects import math
 
 from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.core.op import op
+from mlirad.dialect.core.scalars import Real
 from mlirad.dialect.functions import special_tables as tables
-from mlirad.dialect.functions.formulas import FormulaOp, Real
+from mlirad.dialect.functions.formulas import FormulaOp
 from mlirad.library import primitives
 
 _SLOPE = 2.0 / pymath.sqrt(pymath.pi)

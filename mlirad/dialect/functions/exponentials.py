@@ -11,7 +11,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirad.dialect.core.expr import Expr, where, zeros_like
 from mlirad.dialect.core.op import op
-from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, choose, compare, floats, number, scalar_op
+from mlirad.dialect.core.scalars import choose, compare, number, scalar_op
+from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, floats
 
 _LN2, _LN10 = pymath.log(2.0), pymath.log(10.0)
 

@@ -14,7 +14,8 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, emit
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, dtype_name, text
 from mlirad.dialect.core.op import op
-from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, choose, compare, floats, number, scalar_op
+from mlirad.dialect.core.scalars import choose, compare, number, scalar_op
+from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, floats
 
 _LAYOUTS = {
     types.F16: (IntegerType(16), 10, 15),

@@ -13,8 +13,9 @@ from xdsl.irdl import prop_def
 from mlirad.dialect.core.expr import Expr, emit
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText
 from mlirad.dialect.core.op import op
+from mlirad.dialect.core.scalars import Real
 from mlirad.dialect.functions import special_tables as tables
-from mlirad.dialect.functions.formulas import FormulaOp, Real
+from mlirad.dialect.functions.formulas import FormulaOp
 from mlirad.library import primitives
 
 _LARGE = 8.0

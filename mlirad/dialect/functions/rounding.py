@@ -16,7 +16,8 @@ from mlirad.dialect.core.derivative import Pair, TwoResultsOp
 from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.core.op import Generic, op
 from mlirad.dialect.core.registry import Properties
-from mlirad.dialect.ops.elementwise import ElementwiseOp, UnaryOp, choose, compare, floats, number, scalar_op
+from mlirad.dialect.core.scalars import choose, compare, number, scalar_op
+from mlirad.dialect.ops.elementwise import ElementwiseOp, UnaryOp, floats
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 

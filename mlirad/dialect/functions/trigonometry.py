@@ -5,13 +5,14 @@ from __future__ import annotations
 import math as pymath
 
 import numpy as np
-from xdsl.dialects import arith, math
+from xdsl.dialects import math
 from xdsl.ir import Attribute, SSAValue
 
-from mlirad.dialect.core import types
+from mlirad.dialect.core import complex_formulas
 from mlirad.dialect.core.expr import Expr, apply, where
 from mlirad.dialect.core.op import op
-from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, choose, compare, floats, number, scalar_op
+from mlirad.dialect.core.scalars import Complex, Real, scalar_op
+from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, floats
 
 
 @op(np.tan, pymath.tan, cost=50)
@@ -25,6 +26,9 @@ class TanOp(UnaryOp):
 
     def scalar(self, x: SSAValue) -> SSAValue:
         return scalar_op(math.TanOp, x)
+
+    def on_complex(self, x: Complex) -> Complex:
+        return complex_formulas.tan(x)
 
 
 @op(np.arcsin, pymath.asin, cost=40, singular=True, harmless=0)
@@ -78,6 +82,9 @@ class SinhOp(UnaryOp):
     def scalar(self, x: SSAValue) -> SSAValue:
         return scalar_op(math.SinhOp, x)
 
+    def on_complex(self, x: Complex) -> Complex:
+        return complex_formulas.sinh(x)
+
 
 @op(np.cosh, pymath.cosh, cost=50)
 class CoshOp(UnaryOp):
@@ -90,6 +97,9 @@ class CoshOp(UnaryOp):
 
     def scalar(self, x: SSAValue) -> SSAValue:
         return scalar_op(math.CoshOp, x)
+
+    def on_complex(self, x: Complex) -> Complex:
+        return complex_formulas.cosh(x)
 
 
 @op(np.arcsinh, pymath.asinh, cost=60)
@@ -165,23 +175,4 @@ class HypotOp(PolarOp):
         return g * where(is_zero, 0.0, x / radius), g * where(is_zero, 0.0, y / radius)
 
     def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
-        if x.type == types.F32:
-            wide = (scalar_op(arith.ExtFOp, each, asked=types.F64) for each in (x, y))
-            radius = scalar_op(arith.TruncFOp, _root_of_squares(*wide), asked=types.F32)
-        else:
-            larger = scalar_op(arith.MaximumfOp, scalar_op(math.AbsFOp, x), scalar_op(math.AbsFOp, y))
-            one, up, down = (number(scale, x.type) for scale in (1.0, 2.0**600, 2.0**-600))
-            is_large = compare("ogt", larger, number(2.0**511, x.type))
-            is_small = compare("olt", larger, number(2.0**-459, x.type))
-            scale = choose(is_large, down, choose(is_small, up, one))
-            back = choose(is_large, up, choose(is_small, down, one))
-            scaled = (scalar_op(arith.MulfOp, each, scale) for each in (x, y))
-            radius = scalar_op(arith.MulfOp, _root_of_squares(*scaled), back)
-        infinity = number(pymath.inf, x.type)
-        x_is, y_is = (compare("oeq", scalar_op(math.AbsFOp, each), infinity) for each in (x, y))
-        return choose(scalar_op(arith.OrIOp, x_is, y_is), infinity, radius)
-
-
-def _root_of_squares(x: SSAValue, y: SSAValue) -> SSAValue:
-    squares = (scalar_op(arith.MulfOp, each, each) for each in (x, y))
-    return scalar_op(math.SqrtOp, scalar_op(arith.AddfOp, *squares))
+        return complex_formulas.hypot(Real(x), Real(y)).value

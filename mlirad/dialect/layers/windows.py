@@ -24,8 +24,9 @@ from mlirad.dialect.core.expr import Expr, building, emit, insert
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, tuple_of
 from mlirad.dialect.core.op import Upstream, op
 from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.scalars import number, scalar_op
 from mlirad.dialect.core.upstream import empty, filled, segments
-from mlirad.dialect.ops.elementwise import number, numbers, scalar_op
+from mlirad.dialect.ops.elementwise import numbers
 from mlirad.errors import DTypeError, ShapeError
 from mlirad.library.nn.windowing import check_windows, overlap, windows
 

@@ -16,7 +16,8 @@ from mlirad.dialect.core.expr import Expr, emit
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, infix, literal, text
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
-from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, choose, compare, number, scalar_op
+from mlirad.dialect.core.scalars import choose, compare, number, scalar_op
+from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp
 from mlirad.errors import DTypeError
 
 

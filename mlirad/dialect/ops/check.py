@@ -22,7 +22,7 @@ from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, denied, infix, text
 from mlirad.dialect.core.op import Upstream, op
 from mlirad.dialect.core.registry import Properties
-from mlirad.dialect.ops.elementwise import compare, number
+from mlirad.dialect.core.scalars import compare, number
 from mlirad.dialect.ops.wrapped_index import WrapIndexOp, is_in_range, wrap_index, wrapped_text
 from mlirad.errors import DTypeError, format_located
 from mlirad.location import SourceLocation

@@ -28,16 +28,8 @@ from mlirad.dialect.core.numpy_source import (
 )
 from mlirad.dialect.core.op import Cotangent, Generic, Given, op
 from mlirad.dialect.core.registry import Properties
-from mlirad.dialect.ops.elementwise import (
-    BinaryOp,
-    ElementwiseOp,
-    choose,
-    compare,
-    floats,
-    number,
-    require_same,
-    scalar_op,
-)
+from mlirad.dialect.core.scalars import Complex, both, choose, compare, number, scalar_op
+from mlirad.dialect.ops.elementwise import BinaryOp, ElementwiseOp, floats, require_same
 from mlirad.errors import DTypeError, ShapeError
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
@@ -139,7 +131,7 @@ class FminOp(ExtremumOp):
         return intervals.smallest(*operands)
 
 
-@op(np.where, linear=True, partial=(1, 2))
+@op(np.where, linear=True, partial=(1, 2), complex=True)
 class SelectOp(ElementwiseOp):
     """x where the condition holds, else y."""
 
@@ -264,6 +256,13 @@ class AnnihilateOp(ElementwiseOp):
         for factor in factors:
             holds = scalar_op(arith.AndIOp, holds, compare("oeq", factor, zero))
         return choose(holds, zero, x)
+
+    def on_complex(self, x: Complex, *factors: Complex) -> Complex:
+        holds = x.is_nan()
+        for factor in factors:
+            holds = both(holds, factor.is_zero())
+        zero = x.re.like(0.0)
+        return x.where(holds, Complex(zero, zero))
 
 
 def annihilated(product: Expr, *factors: Expr) -> Expr:

@@ -28,15 +28,8 @@ from mlirad.dialect.core.numpy_source import (
 )
 from mlirad.dialect.core.op import Given, op
 from mlirad.dialect.core.registry import Properties
-from mlirad.dialect.ops.elementwise import (
-    BinaryOp,
-    UnaryOp,
-    booleans,
-    compare,
-    number,
-    require_same,
-    scalar_op,
-)
+from mlirad.dialect.core.scalars import Complex, Flag, Real, compare, number, scalar_op
+from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, booleans, require_same
 from mlirad.errors import ShapeError
 
 _OPPOSITES = {"slt": "sge", "sge": "slt", "sle": "sgt", "sgt": "sle", "eq": "ne", "ne": "eq"}
@@ -104,6 +97,9 @@ class EqualOp(ComparisonOp):
     name = "nd.equal"
     PREDICATES: ClassVar = ("oeq", "eq", "eq")
 
+    def on_complex(self, x: Complex, y: Complex) -> Flag:
+        return Flag(x.equals(y))
+
 
 @op(np.not_equal)
 class NotEqualOp(ComparisonOp):
@@ -111,6 +107,9 @@ class NotEqualOp(ComparisonOp):
 
     name = "nd.not_equal"
     PREDICATES: ClassVar = ("une", "ne", "ne")
+
+    def on_complex(self, x: Complex, y: Complex) -> Flag:
+        return Flag(x.differs(y))
 
 
 @op(np.less)
@@ -209,9 +208,12 @@ class LogicalNotOp(UnaryOp):
         return scalar_op(arith.XOrIOp, x, number(1, types.I1))
 
 
-@op(linear=True)
+@op(linear=True, complex=True)
 class CastOp(UnaryOp):
-    """x in another element type, as NumPy's astype. Between floats it is linear; else its derivative is 0."""
+    """x in another element type, as NumPy's astype. Between floats it is linear; else its derivative is 0.
+
+    Of a complex number as a real one it is the real part.
+    """
 
     name = "nd.cast"
     x = operand_def()
@@ -249,16 +251,16 @@ class CastOp(UnaryOp):
         return text(x, *(f".astype({name})" for name in names))
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr | None:
-        return cast(g, x.element) if types.is_float(x.type) else None
+        return cast(g, x.element) if types.is_inexact(x.type) else None
 
     def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         return self.tangents(given, outs, operands)
 
     def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr | None:
-        return cast(dx, self.target) if types.is_float(out.type) else None
+        return cast(dx, self.target) if types.is_inexact(out.type) else None
 
     def is_finite(self) -> bool:
-        return not types.is_float(self.x.type)
+        return not types.is_inexact(self.x.type)
 
     def is_rounded(self) -> bool:
         return False
@@ -270,20 +272,39 @@ class CastOp(UnaryOp):
 
     def scalar(self, x: SSAValue) -> SSAValue:
         source, target = self.element, self.target
-        if target == types.I1:
-            return compare("une" if types.is_float(source) else "ne", x, number(0, x.type))
-        if types.is_float(source):
-            return _from_float(x, source, target)
-        if types.is_float(target):
-            kind = arith.UIToFPOp if types.is_unsigned(source) else arith.SIToFPOp
-            wide = types.F32 if target == types.F16 else target  # rounded twice, as NumPy does
-            return _from_float(scalar_op(kind, x, asked=wide), wide, target)
-        assert isinstance(source, IntegerType) and isinstance(target, IntegerType)
-        signless = IntegerType(target.width.data)
-        if target.width.data > source.width.data:
-            kind = arith.ExtUIOp if types.is_unsigned(source) else arith.ExtSIOp
-            return scalar_op(kind, x, asked=signless)
-        return scalar_op(arith.TruncIOp, x, asked=signless) if target.width.data < source.width.data else x
+        if types.is_complex(source):
+            return _of_complex(Complex.of(x), target)
+        if types.is_complex(target):
+            part = types.part_type(target)
+            re = Real(_of_real(x, source, part))
+            return Complex(re, re.like(0.0)).value
+        return _of_real(x, source, target)
+
+
+def _of_complex(x: Complex, target: Attribute) -> SSAValue:
+    """A complex number as one of other parts, as whether it is not 0, or as its real part."""
+    if types.is_complex(target):
+        return x.in_parts(types.part_type(target)).value
+    if target == types.I1:
+        return x.differs(Complex(x.re.like(0.0), x.re.like(0.0)))
+    return _of_real(x.re.value, x.re.value.type, target)
+
+
+def _of_real(x: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+    if target == types.I1:
+        return compare("une" if types.is_float(source) else "ne", x, number(0, x.type))
+    if types.is_float(source):
+        return _from_float(x, source, target)
+    if types.is_float(target):
+        kind = arith.UIToFPOp if types.is_unsigned(source) else arith.SIToFPOp
+        wide = types.F32 if target == types.F16 else target  # rounded twice, as NumPy does
+        return _from_float(scalar_op(kind, x, asked=wide), wide, target)
+    assert isinstance(source, IntegerType) and isinstance(target, IntegerType)
+    signless = IntegerType(target.width.data)
+    if target.width.data > source.width.data:
+        kind = arith.ExtUIOp if types.is_unsigned(source) else arith.ExtSIOp
+        return scalar_op(kind, x, asked=signless)
+    return scalar_op(arith.TruncIOp, x, asked=signless) if target.width.data < source.width.data else x
 
 
 def _from_float(x: SSAValue, source: Attribute, target: Attribute) -> SSAValue:

@@ -20,12 +20,13 @@ from mlirad.dialect.core.intervals import Integer, Interval
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, dtype_name, literal, shape_text, text
 from mlirad.dialect.core.op import Generic, NdOp, PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.scalars import number
 from mlirad.dialect.core.upstream import empty, filled
 from mlirad.dialect.ops.movement import broadcast, of_lanes
 from mlirad.errors import DTypeError, ShapeError
 
 
-@op(np.array)
+@op(np.array, complex=True)
 class ConstantOp(InertOp, PureOp):
     """A number or an array that is known."""
 
@@ -75,6 +76,8 @@ class ConstantOp(InertOp, PureOp):
             value = dense(np.asarray(self.reference()).view(types.to_dtype(types.element_type(type))), type)
         if 0 in types.shape(type):
             return [empty(type)]  # upstream has no dense attribute of no elements
+        if type == types.C64 or type == types.C128:
+            return [number(complex(self.reference()), type)]
         return [insert(arith.ConstantOp(value, type)).result]  # pyright: ignore[reportArgumentType]  # any attribute of a number
 
 
@@ -112,7 +115,7 @@ def is_nonzero(value: SSAValue) -> bool:
     return isinstance(owner, ConstantOp) and bool((np.abs(owner.reference()) > 0).all())
 
 
-@op(np.full, cost=0, linear=True)
+@op(np.full, cost=0, linear=True, complex=True)
 class FullOp(LinearOp):
     """An array of one number; the operands after it are its unknown sizes, in order."""
 

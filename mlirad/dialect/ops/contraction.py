@@ -18,7 +18,8 @@ from mlirad.dialect.core.expr import Expr, emit, ones_like
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, infix, text
 from mlirad.dialect.core.op import Generic, Given, PureOp, op
 from mlirad.dialect.core.registry import Properties
-from mlirad.dialect.ops.elementwise import numbers, scalar_op
+from mlirad.dialect.core.scalars import Complex, plus, scalar_op
+from mlirad.dialect.ops.elementwise import numbers
 from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import DTypeError, ShapeError
 
@@ -30,7 +31,7 @@ def labels_of(spec: str) -> tuple[str, str, str]:
     return lhs, rhs, result
 
 
-@op(np.einsum, cost=2)
+@op(np.einsum, cost=2, complex=True)
 class ContractOp(BilinearOp, PureOp):
     """Einstein's sum of two operands: `"ij,jk->ik"` is the matrix product.
 
@@ -119,11 +120,12 @@ class ContractOp(BilinearOp, PureOp):
         return Generic(maps, self._step, 0) if len(order) > len(result) else Generic(maps, self._product)
 
     def _product(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        if types.is_complex(x.type):
+            return (Complex.of(x) * Complex.of(y)).value
         return scalar_op(arith.MulfOp if types.is_float(x.type) else arith.MuliOp, x, y)
 
     def _step(self, x: SSAValue, y: SSAValue, accumulator: SSAValue) -> SSAValue:
-        kind = arith.AddfOp if types.is_float(x.type) else arith.AddiOp
-        return scalar_op(kind, accumulator, self._product(x, y))
+        return plus(accumulator, self._product(x, y))
 
 
 def contract(spec: str, x: Expr, y: Expr) -> Expr:

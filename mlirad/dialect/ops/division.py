@@ -12,7 +12,8 @@ from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.expr import Expr, emit
 from mlirad.dialect.core.intervals import Integer, Interval
 from mlirad.dialect.core.op import op
-from mlirad.dialect.ops.elementwise import BinaryOp, choose, compare, number, scalar_op
+from mlirad.dialect.core.scalars import choose, compare, number, scalar_op
+from mlirad.dialect.ops.elementwise import BinaryOp
 from mlirad.xdsl_support.remf import RemfOp
 
 

@@ -5,62 +5,22 @@ from __future__ import annotations
 import math as pymath
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 import numpy as np
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
 
-from mlirad.dialect.core import intervals, types
-from mlirad.dialect.core.attributes import dense
+from mlirad.dialect.core import complex_formulas, intervals, types
 from mlirad.dialect.core.derivative import BilinearOp, OneOperandOp, TwoOperandsOp, convolution, total
-from mlirad.dialect.core.expr import Expr, emit, insert, where
+from mlirad.dialect.core.expr import Expr, emit, where
 from mlirad.dialect.core.intervals import Integer, Interval
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, typed
 from mlirad.dialect.core.op import Generic, Given, PureOp, Series, op
 from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.scalars import Complex, choose, compare, number, scalar_op
 from mlirad.dialect.ops.constant import is_finite, is_nonzero
 from mlirad.errors import DTypeError, ShapeError
-
-
-def scalar_op(op_class: type[Operation], *operands: SSAValue, asked: Attribute | str | None = None) -> SSAValue:
-    """Emit an upstream op on scalars and give its result. asked: what its class takes behind the operands."""
-    result, properties = _made_of(op_class, tuple([operand.type for operand in operands]), asked)
-    (value,) = insert(op_class.create(operands=operands, result_types=[result], properties=properties)).results
-    return value
-
-
-@lru_cache(1024)
-def _made_of(
-    op_class: type[Operation], operands: tuple[Attribute, ...], asked: Attribute | str | None
-) -> tuple[Attribute, dict[str, Attribute]]:
-    """The result type and the properties that a class gives its ops on operands of these types: its constructor, which
-    knows, takes long."""
-    arguments = (*Block(arg_types=operands).args, *(() if asked is None else (asked,)))
-    op = op_class(*arguments)
-    return op.results[0].type, op.properties
-
-
-def number(value: float, type: Attribute) -> SSAValue:
-    """An upstream scalar constant; `type` is a float or a signless integer."""
-    if types.is_float(type):
-        attribute = dense(float(value), type)
-    else:
-        assert isinstance(type, IntegerType | IndexType)
-        attribute = IntegerAttr(int(value), type)
-    (result,) = insert(arith.ConstantOp.create(result_types=[type], properties={"value": attribute})).results
-    return result
-
-
-def compare(predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:
-    """An upstream comparison: arith.cmpf or arith.cmpi, by the predicate's name."""
-    return scalar_op(arith.CmpfOp if types.is_float(x.type) else arith.CmpiOp, x, y, asked=predicate)
-
-
-def choose(condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
-    return scalar_op(arith.SelectOp, condition, x, y)
 
 
 class ElementwiseOp(PureOp):
@@ -99,9 +59,14 @@ class ElementwiseOp(PureOp):
         return bool(cls.spellings) or cls.numpy_source is not ElementwiseOp.numpy_source
 
     def by_element(self, scalar: Callable[..., SSAValue]) -> Generic:
-        """`loops()`, of the scalar body."""
+        """`loops()`, of the scalar body; of complex numbers, of `on_complex`, if the op has it."""
+        if types.is_complex(self.operands[0].type) and type(self).on_complex is not ElementwiseOp.on_complex:
+            scalar = self._in_parts
         every = tuple(range(len(types.shape(self.results[0].type))))
         return Generic((every,) * (len(self.operands) + 1), scalar)
+
+    def _in_parts(self, *elements: SSAValue) -> SSAValue:
+        return self.on_complex(*map(Complex.of, elements)).value
 
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
@@ -169,7 +134,7 @@ class BinaryOp(TwoOperandsOp, ElementwiseOp):
 
 
 def floats(name: str, type: Attribute) -> Attribute:
-    if not types.is_float(type):
+    if not types.is_inexact(type):
         raise DTypeError(f"{name} is defined on floats, not on {types.element_type(type)}")
     return type
 
@@ -217,6 +182,9 @@ class AddOp(BinaryOp):
     def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
         return scalar_op(_pick(self.element, arith.AddfOp, arith.AddiOp), x, y)
 
+    def on_complex(self, x: Complex, y: Complex) -> Complex:
+        return x + y
+
 
 @op(np.subtract, linear=True)
 class SubOp(BinaryOp):
@@ -232,6 +200,9 @@ class SubOp(BinaryOp):
 
     def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
         return scalar_op(_pick(self.element, arith.SubfOp, arith.SubiOp), x, y)
+
+    def on_complex(self, x: Complex, y: Complex) -> Complex:
+        return x - y
 
 
 @op(np.multiply)
@@ -251,6 +222,9 @@ class MulOp(BilinearOp, BinaryOp):
 
     def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
         return scalar_op(_pick(self.element, arith.MulfOp, arith.MuliOp), x, y)
+
+    def on_complex(self, x: Complex, y: Complex) -> Complex:
+        return x * y
 
 
 @op(np.divide, cost=4, singular=True)
@@ -281,6 +255,9 @@ class DivOp(BinaryOp):
     def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
         return scalar_op(arith.DivfOp, x, y)
 
+    def on_complex(self, x: Complex, y: Complex) -> Complex:
+        return complex_formulas.divide(x, y)
+
 
 @op(np.negative, linear=True)
 class NegOp(UnaryOp):
@@ -308,6 +285,9 @@ class NegOp(UnaryOp):
             return scalar_op(arith.NegfOp, x)
         return scalar_op(arith.SubiOp, number(0, x.type), x)
 
+    def on_complex(self, x: Complex) -> Complex:
+        return -x
+
 
 @op(np.power, cost=60, singular=True)
 class PowOp(BinaryOp):
@@ -332,6 +312,9 @@ class PowOp(BinaryOp):
     def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
         return scalar_op(math.PowFOp, x, y)
 
+    def on_complex(self, x: Complex, y: Complex) -> Complex:
+        return complex_formulas.power(x, y)
+
 
 # --- functions --------------------------------------------------------------------------------------------------
 
@@ -348,6 +331,9 @@ class ExpOp(UnaryOp):
     def scalar(self, x: SSAValue) -> SSAValue:
         return scalar_op(math.ExpOp, x)
 
+    def on_complex(self, x: Complex) -> Complex:
+        return complex_formulas.exp(x)
+
 
 @op(np.log, cost=30, singular=True)
 class LogOp(UnaryOp):
@@ -360,6 +346,9 @@ class LogOp(UnaryOp):
 
     def scalar(self, x: SSAValue) -> SSAValue:
         return scalar_op(math.LogOp, x)
+
+    def on_complex(self, x: Complex) -> Complex:
+        return complex_formulas.log(x)
 
 
 @op(np.sin, pymath.sin, cost=40)
@@ -374,6 +363,9 @@ class SinOp(UnaryOp):
     def scalar(self, x: SSAValue) -> SSAValue:
         return scalar_op(math.SinOp, x)
 
+    def on_complex(self, x: Complex) -> Complex:
+        return complex_formulas.sin(x)
+
 
 @op(np.cos, pymath.cos, cost=40)
 class CosOp(UnaryOp):
@@ -386,6 +378,9 @@ class CosOp(UnaryOp):
 
     def scalar(self, x: SSAValue) -> SSAValue:
         return scalar_op(math.CosOp, x)
+
+    def on_complex(self, x: Complex) -> Complex:
+        return complex_formulas.cos(x)
 
 
 @op(np.tanh, pymath.tanh, cost=50)
@@ -400,6 +395,9 @@ class TanhOp(UnaryOp):
     def scalar(self, x: SSAValue) -> SSAValue:
         return scalar_op(math.TanhOp, x)
 
+    def on_complex(self, x: Complex) -> Complex:
+        return complex_formulas.tanh(x)
+
 
 @op(np.sqrt, cost=5, singular=True)
 class SqrtOp(UnaryOp):
@@ -412,6 +410,9 @@ class SqrtOp(UnaryOp):
 
     def scalar(self, x: SSAValue) -> SSAValue:
         return scalar_op(math.SqrtOp, x)
+
+    def on_complex(self, x: Complex) -> Complex:
+        return complex_formulas.sqrt(x)
 
 
 @op(np.absolute, np.fabs, abs)

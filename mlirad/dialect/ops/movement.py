@@ -50,7 +50,7 @@ def _unchanged(element: SSAValue) -> SSAValue:
     return element
 
 
-@op(cost=0, linear=True)
+@op(cost=0, linear=True, complex=True)
 class BroadcastOp(LinearOp):
     """x repeated along new axes: operand axis i is result axis dims[i] (increasing).
 
@@ -146,7 +146,7 @@ def broadcast_like(x: Expr, dims: Sequence[int], like: Expr) -> Expr:
     return broadcast(x, dims, like.shape, [] if x.type == like.type else unknown_dims(like))
 
 
-@op(np.reshape, cost=0, views=0, linear=True)
+@op(np.reshape, cost=0, views=0, linear=True, complex=True)
 class ReshapeOp(MovementOp):
     """The same elements in row-major order in another shape; also between a scalar and a one-element array.
 
@@ -258,7 +258,7 @@ def reshape(x: Expr, type: Attribute) -> Expr:
     return x if x.type == type else emit(ReshapeOp, x, result_type=type)
 
 
-@op(np.transpose, cost=0, linear=True)
+@op(np.transpose, cost=0, linear=True, complex=True)
 class TransposeOp(MovementOp):
     """The axes in another order: result axis i is operand axis permutation[i]."""
 
@@ -298,7 +298,7 @@ class TransposeOp(MovementOp):
         return Generic((tuple(permutation.index(axis) for axis in every), every), _unchanged)
 
 
-@op(np.size, cost=0, shape_only=(0,))
+@op(np.size, cost=0, shape_only=(0,), complex=True)
 class DimOp(InertOp, PureOp):
     """The size of an array's axis, an i64."""
 

@@ -23,8 +23,9 @@ from mlirad.dialect.core.intervals import HIGHEST, LOWEST, Integer, Interval, Pr
 from mlirad.dialect.core.numpy_source import OPERATORS, NumpySource, NumpyText, Rank, called, infix, text
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.scalars import compare, number, scalar_op
 from mlirad.dialect.ops.division import FloorDivOp
-from mlirad.dialect.ops.elementwise import AddOp, BinaryOp, MulOp, SubOp, compare, number, scalar_op
+from mlirad.dialect.ops.elementwise import AddOp, BinaryOp, MulOp, SubOp
 from mlirad.errors import DTypeError
 
 

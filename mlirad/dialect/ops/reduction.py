@@ -21,9 +21,10 @@ from mlirad.dialect.core.intervals import HIGHEST, Integer, Interval
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, dtype_name, literal, shape_text
 from mlirad.dialect.core.op import Generic, Given, PureOp, op
 from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.scalars import plus, scalar_op
 from mlirad.dialect.ops.choice import annihilated
 from mlirad.dialect.ops.compare import CastOp, cast
-from mlirad.dialect.ops.elementwise import numbers, scalar_op
+from mlirad.dialect.ops.elementwise import numbers
 from mlirad.dialect.ops.movement import broadcast_like
 from mlirad.errors import ShapeError
 
@@ -119,7 +120,7 @@ class ReductionOp(OneOperandOp, PureOp):
         return Generic((every, tuple(self.kept)), self.combine, self.identity())
 
 
-@op(np.sum, np.add.reduce, linear=True)
+@op(np.sum, np.add.reduce, linear=True, complex=True)
 class SumOp(ReductionOp):
     """The sum over axes. Integers wrap."""
 
@@ -138,7 +139,7 @@ class SumOp(ReductionOp):
         return self.result_on(dx)
 
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
-        return self.pick((arith.AddfOp, arith.AddiOp, arith.AddiOp), accumulator, element)
+        return plus(accumulator, element)
 
     @classmethod
     def neutral(cls, element: Attribute) -> int | float:

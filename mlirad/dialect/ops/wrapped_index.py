@@ -18,7 +18,7 @@ from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, choice, infix, text
 from mlirad.dialect.core.op import PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
-from mlirad.dialect.ops.elementwise import choose, compare, number
+from mlirad.dialect.core.scalars import choose, compare, number
 
 
 @op(cost=0)

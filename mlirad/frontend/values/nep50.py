@@ -36,21 +36,21 @@ _INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 # --- Python's numbers -------------------------------------------------------------------------------------------
 
 WEAK = tuple(PYTHON_DTYPES)
-"""bool, int, float: Python's numbers; each is also one of the next."""
+"""bool, int, float, complex: Python's numbers; each is also one of the next."""
 
 
 def weak_dtype(kind: type) -> np.dtype:
-    """The dtype in which a Python bool, int or float is held."""
+    """The dtype in which a Python number is held."""
     return PYTHON_DTYPES[kind]
 
 
 def weak_join(*kinds: type) -> type:
-    """The larger of Python's bool < int < float."""
+    """The larger of Python's bool < int < float < complex."""
     return max(kinds, key=WEAK.index)
 
 
 def kind_of_number(number: Any) -> type:
-    """bool, int or float: what a Python number is, of an IntEnum too."""
+    """bool, int, float or complex: what a Python number is, of an IntEnum too."""
     return next(kind for kind in WEAK if isinstance(number, kind))
 
 
@@ -117,7 +117,7 @@ def kinds_of(operand: StandIn) -> tuple[type, ...]:
 
 
 def in_order(kinds: Iterable[type]) -> tuple[type, ...]:
-    """Classes of Python's numbers, each once, as bool < int < float."""
+    """Classes of Python's numbers, each once, as bool < int < float < complex."""
     found = set(kinds)
     return tuple(kind for kind in WEAK if kind in found)
 
@@ -276,7 +276,7 @@ def is_cast_in_store(source: StandIn, dtype: np.dtype, *, is_array: bool, casts_
     if isinstance(source, np.dtype) and (casts_scalars or dtype.kind == "u"):
         return True
     held = _held(source)
-    return held.kind != "f" and np.can_cast(held, dtype)
+    return held.kind not in "fc" and np.can_cast(held, dtype)
 
 
 # --- joins ------------------------------------------------------------------------------------------------------
@@ -307,8 +307,12 @@ def holds_all(dtype: np.dtype, source: np.dtype) -> bool:
 
 def holds(dtype: np.dtype, number: Any) -> bool:
     """Whether a number that is known is the same number in `dtype`."""
+    if dtype.kind == "c":
+        return not isinstance(number, np.generic) or number.dtype == dtype
     if isinstance(number, np.generic):
-        return number.dtype == dtype or float(number) == int(number)
+        return number.dtype == dtype or (number.dtype.kind != "c" and float(number) == int(number))
+    if isinstance(number, complex):
+        return False
     if isinstance(number, bool) or dtype == _BOOL:
         return isinstance(number, bool) and (dtype == _BOOL or dtype in (_INT64, _FLOAT64))
     if dtype.kind in "iu":

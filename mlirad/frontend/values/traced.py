@@ -26,7 +26,7 @@ from mlirad.frontend.values.python_operators import Operators, meanings
 from mlirad.frontend.values.sizes import DATA, NeedStatic, Shape, Size
 from mlirad.signature import weak_kind
 
-Number = bool | int | float | np.bool_ | np.integer | np.floating
+Number = bool | int | float | complex | np.bool_ | np.number
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Traced(Operators):
 
     @property
     def kind(self) -> type:
-        """bool, int or float."""
+        """bool, int, float or complex."""
         return weak_kind(self.dtype)
 
     @property
@@ -102,15 +102,15 @@ class Traced(Operators):
     def __len__(self) -> int:
         if self.ndim:
             return operator.index(self.shape[0])
-        kind = "float" if self.kind is float else self.kind.__name__
-        raise DTypeError("len() of unsized object" if self.zero_d else f"object of type '{kind}' has no len()")
+        what = f"object of type '{self.kind.__name__}' has no len()"
+        raise DTypeError("len() of unsized object" if self.zero_d else what)
 
 
 def is_python_number(x: Any) -> bool:
     """Whether Python's rules hold for x among Python's numbers (np.float64 is a float, but a NumPy scalar)."""
     if isinstance(x, Traced):
         return x.weak
-    return isinstance(x, bool | int | float) and not isinstance(x, np.generic)
+    return isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic)
 
 
 def is_static(x: Any) -> bool:
@@ -150,15 +150,12 @@ def origins_of(*values: Any) -> frozenset[Hashable]:
     return frozenset(found)
 
 
-COMPLEX = "compute with the real and the imaginary part: np.exp(1j * t) is np.cos(t) and np.sin(t)"
-
-
 def as_operand(x: Any, dtype: np.dtype | None = None) -> Traced | Number:
     """What NumPy makes of an operand: arrays (of a dtype) of lists and tuples; numbers stay as they are.
 
     Raises DTypeError.
     """
-    if isinstance(x, Traced | bool | int | float | np.bool_ | np.integer | np.floating):
+    if isinstance(x, Traced | bool | int | float | complex | np.bool_ | np.number):
         if isinstance(x, np.generic):
             nep50.require_dtype(x.dtype, repr(x))
         return x
@@ -168,8 +165,6 @@ def as_operand(x: Any, dtype: np.dtype | None = None) -> Traced | Number:
         return meanings().array(x, dtype)
     if isinstance(x, Operators):
         return x.as_operand()
-    if isinstance(x, complex):
-        raise DTypeError("complex numbers are not compiled", hint=COMPLEX)
     hint = "use `is None`" if x is None else None
     raise DTypeError(f"an operand of type '{type(x).__name__}' is neither a number nor an array", hint=hint)
 
@@ -209,7 +204,7 @@ def stand_in(x: Traced | Number) -> StandIn:
 
 
 def python_kind(x: Any) -> type:
-    """bool, int or float: the kind of a Python number, of an IntEnum too."""
+    """bool, int, float or complex: the kind of a Python number, of an IntEnum too."""
     return x.kind if isinstance(x, Traced) else nep50.kind_of_number(x)
 
 

@@ -170,6 +170,8 @@ def add(_op: AddOp, x: SSAValue, y: SSAValue) -> Result:
 
 def _is_no_summand(value: SSAValue) -> bool:
     """Whether adding it changes nothing, not even the sign of a zero."""
+    if types.is_complex(value.type):
+        return False
     return known_number(value) is not None and is_number(value, -0.0 if types.is_float(value.type) else 0)
 
 
@@ -189,8 +191,8 @@ def subtract(op: SubOp, x: SSAValue, y: SSAValue) -> Result:
 @rule(MulOp)
 def multiply(_op: MulOp, x: SSAValue, y: SSAValue) -> Result:
     for one, other in ((x, y), (y, x)):
-        if known_number(other) is None:
-            continue
+        if known_number(other) is None or types.is_complex(x.type):
+            continue  # of complex numbers an infinity times 1 has a nan
         if is_number(other, 1):
             return one
         if is_number(other, -1):
@@ -203,6 +205,8 @@ def multiply(_op: MulOp, x: SSAValue, y: SSAValue) -> Result:
 
 @rule(DivOp)
 def divide(_op: DivOp, x: SSAValue, y: SSAValue) -> Result:
+    if types.is_complex(x.type):
+        return None
     if is_number(y, 1):
         return x
     return -Expr(x) if is_number(y, -1) else None
@@ -291,7 +295,7 @@ def negation(_op: LogicalNotOp, x: SSAValue) -> Result:
 def compare_with_itself(op: EqualOp, x: SSAValue, y: SSAValue) -> Result:
     if x is not y:
         return None
-    if types.is_float(x.type) and not isinstance(op, LessOp | GreaterOp):  # nan is not itself
+    if types.is_inexact(x.type) and not isinstance(op, LessOp | GreaterOp):  # nan is not itself
         return emit(EqualOp, x, y) if isinstance(op, LessEqualOp | GreaterEqualOp) else None
     return _like(isinstance(op, EqualOp | LessEqualOp | GreaterEqualOp), op)
 

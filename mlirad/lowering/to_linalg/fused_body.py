@@ -17,7 +17,7 @@ from mlirad.analysis.constants import number_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, insert, located
 from mlirad.dialect.core.op import Dims
-from mlirad.dialect.ops.elementwise import number
+from mlirad.dialect.core.scalars import number
 from mlirad.lowering.to_linalg.fusion import FusionPlan, Member, is_uniform
 
 

@@ -27,8 +27,8 @@ from mlirad.dialect.core.effect_table import is_removable
 from mlirad.dialect.core.expr import building, current_location, insert, insertion_point, located
 from mlirad.dialect.core.native import NativeCalls
 from mlirad.dialect.core.op import DIALECTS, NdOp, SizeOf, written_subset
+from mlirad.dialect.core.scalars import number
 from mlirad.dialect.core.upstream import as_index, empty, filled, generic, size_of_axis, written
-from mlirad.dialect.ops.elementwise import number
 from mlirad.errors import CompileError
 from mlirad.lowering.rewriting import erase, in_place_of
 from mlirad.lowering.to_linalg.fused_body import FusedBody

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import (
+    ComplexType,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -55,6 +56,8 @@ def _is_supported(type: Attribute) -> bool:
         return _is_supported(type.get_element_type())  # pyright: ignore[reportAttributeAccessIssue]  # all of them have it
     if isinstance(type, IntegerType):
         return type.width.data in _WIDTHS
+    if isinstance(type, ComplexType):
+        return _is_supported(type.element_type)
     if isinstance(type, Float16Type):
         return engine.has_halves()
     return isinstance(type, (Float32Type, Float64Type, IndexType, NoneType, FunctionType))

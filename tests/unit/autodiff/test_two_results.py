@@ -18,8 +18,8 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import Pair, total
 from mlirad.dialect.core.expr import Expr, emit_all, sum_of, where
 from mlirad.dialect.core.intervals import UNKNOWN, Integer, Interval
+from mlirad.dialect.core.scalars import scalar_op
 from mlirad.dialect.functions.rounding import ModfOp, PartsOp
-from mlirad.dialect.ops.elementwise import scalar_op
 from mlirad.lowering.clean_up.canonicalize import Canonicalize
 from mlirad.targets.finding import find_target
 from mlirad.testing.derivatives import check_jvp, check_transpose, check_vjp

@@ -31,7 +31,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect.core.expr import building, emitting, insert
-from mlirad.dialect.ops.elementwise import number
+from mlirad.dialect.core.scalars import number
 from mlirad.lowering.rewriting import erase
 from mlirad.lowering.to_buffers.bufferize import Bufferize
 from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg

@@ -29,9 +29,14 @@ _DTYPES = {
     "f16": np.dtype(np.float16),
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
+    "complex<f32>": np.dtype(np.complex64),
+    "complex<f64>": np.dtype(np.complex128),
     "i1": np.dtype(np.bool_),
     **{f"i{bits}": np.dtype(f"i{bits // 8}") for bits in (8, 16, 32, 64)},
 }
+
+
+_PARTS = {"complex<f32>": ctypes.c_float, "complex<f64>": ctypes.c_double}
 
 
 class _ContextStruct(ctypes.Structure):
@@ -372,7 +377,10 @@ class _Writer:
 
 def _put_scalar(at: int, passed: PassedValue, value: Any, number: int) -> None:
     """A number's bits in the low bytes of its slot. Unsigned integers may use all bits of the signed type."""
-    if passed.element == "f32":
+    if passed.width == 2:
+        for offset, part in enumerate((complex(value).real, complex(value).imag)):
+            _PARTS[passed.element].from_address(at + 8 * offset).value = part
+    elif passed.element == "f32":
         ctypes.c_float.from_address(at).value = float(value)
     elif passed.element == "f16":
         ctypes.c_uint16.from_address(at).value = int(np.float16(value).view(np.uint16))
@@ -395,6 +403,8 @@ def _read(context: CallContext, place: int, passed: PassedValue, dtype: np.dtype
         return context.floats[place]
     slots, at = context.slots, context.slots_address + 8 * place
     if passed.shape is None:
+        if passed.width == 2:
+            return complex(*(_PARTS[passed.element].from_address(at + offset).value for offset in (0, 8)))
         if passed.element == "f16":  # ctypes has none
             return float(np.uint16(ctypes.c_uint16.from_address(at).value).view(np.float16))
         return np.ctypeslib.as_ctypes_type(dtype).from_address(at).value

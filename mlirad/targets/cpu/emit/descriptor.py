@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, IndexType, MemRefType, NoneAttr, StridedLayoutAttr
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AffineMapAttr,
+    ComplexType,
+    IndexType,
+    MemRefType,
+    NoneAttr,
+    StridedLayoutAttr,
+)
 from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineMap
 
@@ -60,7 +68,15 @@ class MemRef:
         return words
 
 
-Value = str | MemRef
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The words of a complex number's parts."""
+
+    re: str
+    im: str
+
+
+Value = str | Parts | MemRef
 
 
 @once
@@ -79,6 +95,8 @@ def facts_of(type: MemRefType) -> TypeFacts:
 @once
 def part_types(type: Attribute) -> tuple[str, ...]:
     """The LLVM types that carry a value of this type."""
+    if isinstance(type, ComplexType):
+        return (llvm_type(type.element_type),) * 2
     if not isinstance(type, MemRefType):
         return (llvm_type(type),)
     facts = facts_of(type)
@@ -91,11 +109,17 @@ def to_parts(value: Value, type: Attribute) -> list[tuple[str, str]]:
     if isinstance(value, MemRef):
         assert isinstance(type, MemRefType)
         return value.parts(type)
+    if isinstance(value, Parts):
+        assert isinstance(type, ComplexType)
+        word = llvm_type(type.element_type)
+        return [(word, value.re), (word, value.im)]
     return [(llvm_type(type), value)]
 
 
 def from_parts(lines: Lines, type: Attribute, words: Iterator[str]) -> Value:
     """The value whose dynamic parts are the next of `words`. May emit the strides that its sizes imply."""
+    if isinstance(type, ComplexType):
+        return Parts(next(words), next(words))
     if not isinstance(type, MemRefType):
         return next(words)
     facts = facts_of(type)

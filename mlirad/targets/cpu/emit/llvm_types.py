@@ -9,6 +9,7 @@ import struct
 
 import numpy as np
 from xdsl.dialects.builtin import (
+    ComplexType,
     DenseIntOrFPElementsAttr,
     Float16Type,
     Float32Type,
@@ -85,7 +86,9 @@ def llvm_type(type: Attribute) -> str:
 
 @once
 def memory_type(type: Attribute) -> str:
-    """The type of a value in memory: the same, except that a bool is a byte."""
+    """The type of a value in memory: the same, except that a bool is a byte, and a complex number a pair."""
+    if isinstance(type, ComplexType):
+        return f"[2 x {llvm_type(type.element_type)}]"
     if bits_of(type) != 1:
         return llvm_type(type)
     lanes = lanes_of(type)
@@ -102,12 +105,16 @@ def suffix(type: Attribute) -> str:
 @once
 def byte_size(type: Attribute) -> int:
     """Bytes of one element in memory."""
+    if isinstance(type, ComplexType):
+        return 2 * byte_size(type.element_type)
     return max(1, bits_of(type) // 8)
 
 
 @once
 def element_name(type: Attribute) -> str:
     """MLIR's name of an element type, without signedness: what slots are described by."""
+    if isinstance(type, ComplexType):
+        return f"complex<{suffix(type.element_type)}>"
     return suffix(element_of(type))
 
 
@@ -158,6 +165,8 @@ def literal(value: Attribute) -> str:
 def constant_bytes(value: DenseIntOrFPElementsAttr) -> bytes:
     """A constant array's memory: C order, one byte per bool, always 0 or 1."""
     data = value.data.data
+    if isinstance(value.type.element_type, ComplexType):
+        return data
     if bits_of(value.type.element_type) == 1:
         return (np.frombuffer(data, np.uint8) != 0).tobytes()
     return data

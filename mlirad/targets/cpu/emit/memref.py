@@ -11,6 +11,7 @@ from math import prod
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    ComplexType,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     IntegerAttr,
@@ -22,12 +23,14 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.descriptor import (
     MemRef,
+    Parts,
     address,
     facts_of,
     is_literal,
     linear,
     multiply,
     row_major,
+    to_parts,
 )
 from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, Rule, quoted, symbol
 from mlirad.targets.cpu.emit.llvm_types import bits_of, byte_size, constant_bytes, llvm_type, memory_type
@@ -70,8 +73,20 @@ def load(e: FunctionEmitter, source: MemRef, indices: Sequence[str], metadata: s
     return e.assign(f"load {memory_type(type)}, ptr {pointer}, align {byte_size(type)}{metadata}")
 
 
+def _part_pointers(e: FunctionEmitter, array: SSAValue, indices: Sequence[SSAValue], part: str) -> tuple[str, str]:
+    """Where the parts of a complex element are, of the LLVM type `part`."""
+    pointer = address(e, e.memref(array), e.words(indices))
+    return pointer, e.pure(f"getelementptr inbounds {part}, ptr {pointer}, i64 1", pointer)
+
+
 def emit_load(e: FunctionEmitter, op: memref.LoadOp) -> None:
     (source, *indices), (result,) = op.operands, op.results
+    if isinstance(result.type, ComplexType):
+        part, align = llvm_type(result.type.element_type), byte_size(result.type.element_type)
+        pointers = _part_pointers(e, source, indices, part)
+        words = (e.assign(f"load {part}, ptr {each}, align {align}{access(e, source)}") for each in pointers)
+        e.bind(result, Parts(*words))
+        return
     loaded = load(e, e.memref(source), e.words(indices), access(e, source))
     e.bind(result, from_memory(e, loaded, result.type))
 
@@ -79,6 +94,12 @@ def emit_load(e: FunctionEmitter, op: memref.LoadOp) -> None:
 def emit_store(e: FunctionEmitter, op: memref.StoreOp) -> None:
     value, target, *indices = op.operands
     type = value.type
+    if isinstance(type, ComplexType):
+        part, align = llvm_type(type.element_type), byte_size(type.element_type)
+        pointers = _part_pointers(e, target, indices, part)
+        for (_, word), each in zip(to_parts(e.value(value), type), pointers, strict=True):
+            e.line(f"store {part} {word}, ptr {each}, align {align}{access(e, target)}")
+        return
     pointer = address(e, e.memref(target), e.words(indices))
     word = to_memory(e, e.word(value), type)
     e.line(f"store {memory_type(type)} {word}, ptr {pointer}, align {byte_size(type)}{access(e, target)}")
