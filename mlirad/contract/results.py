@@ -116,11 +116,24 @@ class WindowsStep:
 
 
 @dataclass(frozen=True)
+class PartStep:
+    """The real or the imaginary part of the elements; `part` is "real" or "imag". It is the last step."""
+
+    part: str
+
+    def numbers(self) -> tuple[int | RunTime, ...]:
+        return ()
+
+
+ViewStep = SliceStep | ReshapeStep | WindowsStep | PartStep
+
+
+@dataclass(frozen=True)
 class ViewResult:
     """A view of another array: the steps to it, one after the other."""
 
     base: ArrayResult | ArgumentAlias | CaptureAlias
-    steps: tuple[SliceStep | ReshapeStep | WindowsStep, ...]
+    steps: tuple[ViewStep, ...]
     readonly: bool
 
 

@@ -14,12 +14,14 @@ from mlirad.contract.results import (
     ArrayResult,
     Caller,
     ChoiceResult,
+    PartStep,
     ReshapeStep,
     ResultLeaf,
     RunTime,
     SameResult,
     SliceStep,
     ViewResult,
+    ViewStep,
     WindowsStep,
 )
 from mlirad.dialect.core import types
@@ -119,7 +121,7 @@ class ReturnedArrays:
         cell, view = alternative.cell, alternative.view
         if cell not in self._cells:
             shape = require_known(view.base_shape, SHAPE_OF_RESULT)
-            self._cells[cell] = ArrayResult(self._result(self._context.state.store[cell]), shape, view.dtype)
+            self._cells[cell] = ArrayResult(self._result(self._context.state.store[cell]), shape, view.base_dtype)
         return self._cells[cell]
 
     def _require_original(self, array: Ref) -> None:
@@ -138,7 +140,7 @@ class ReturnedArrays:
     def _view_of(self, base: ArrayResult | Caller, view: View) -> Array:
         if view.is_whole and not view.readonly:
             return base
-        steps: list[SliceStep | ReshapeStep | WindowsStep] = []
+        steps: list[ViewStep] = []
         below = self._numbers(view.base_shape)
         for step, params, shape in view.chain():
             sizes = self._numbers(shape)
@@ -154,6 +156,8 @@ class ReturnedArrays:
             else:
                 steps.append(ReshapeStep(below, sizes))
                 below = sizes
+        if view.part is not None:
+            steps.append(PartStep(view.part))
         return ViewResult(base, tuple(steps), view.readonly)
 
     def _numbers(self, shape: Sequence[Size]) -> tuple[int | RunTime, ...]:
@@ -179,7 +183,7 @@ def _is_same(a: Ref, b: Ref) -> bool:
         return False
     return all(
         x.cell == y.cell
-        and x.view.steps == y.view.steps
+        and (x.view.steps, x.view.part) == (y.view.steps, y.view.part)
         and (x.view.strides, x.view.readonly) == (y.view.strides, y.view.readonly)
         and all(
             (p.value is q.value)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.contract.results import ReshapeStep, RunTime, SliceStep, ViewResult, WindowsStep
+from mlirad.contract.results import PartStep, ReshapeStep, RunTime, ViewResult, ViewStep, WindowsStep
 
 
 def view_of(array: np.ndarray, leaf: ViewResult, results: Sequence[Any]) -> np.ndarray:
@@ -35,6 +35,8 @@ def _seen_by(array: np.ndarray, step: _Step) -> np.ndarray:
         return _slice(array, step)
     if isinstance(step, _Reshape):
         return array.reshape(step.shape, copy=False)
+    if isinstance(step, PartStep):
+        return array.real if step.part == "real" else array.imag
     strides = [array.strides[axis] * by for axis, by in zip(step.axes, step.steps, strict=True)]
     return np.lib.stride_tricks.as_strided(array, step.shape, strides)
 
@@ -58,14 +60,14 @@ class _Reshape:
     shape: tuple[int, ...]
 
 
-_Step = _Slice | _Reshape | WindowsStep
+_Step = _Slice | _Reshape | WindowsStep | PartStep
 
 
-def _with_numbers(step: SliceStep | ReshapeStep | WindowsStep, results: Sequence[Any]) -> _Step:
+def _with_numbers(step: ViewStep, results: Sequence[Any]) -> _Step:
     def known(numbers: Sequence[int | RunTime]) -> tuple[int, ...]:
         return tuple(int(results[number.index]) if isinstance(number, RunTime) else number for number in numbers)
 
-    if isinstance(step, WindowsStep):
+    if isinstance(step, WindowsStep | PartStep):
         return step
     if isinstance(step, ReshapeStep):
         return _Reshape(known(step.base), known(step.shape))

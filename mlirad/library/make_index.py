@@ -27,7 +27,8 @@ def declarations(tree: ast.Module, file: str) -> Iterator[tuple[list[str], str]]
         for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
             if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", None) == "spells":
                 assert isinstance(node, ast.FunctionDef)
-                methods = [f"{_CLASSES[str(each.arg)]}.{ast.literal_eval(each.value)}" for each in decorator.keywords]
+                named = [each for each in decorator.keywords if each.arg in _CLASSES]
+                methods = [f"{_CLASSES[str(each.arg)]}.{ast.literal_eval(each.value)}" for each in named]
                 yield [*map(ast.literal_eval, decorator.args), *methods], f"{file}:{node.name}"
 
 

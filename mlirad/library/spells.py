@@ -29,13 +29,18 @@ _CLASSES: dict[str, type] = {"numpy.ndarray": np.ndarray, "numpy.ufunc": np.ufun
 _MODULES = tuple(sorted({name.rpartition(".")[0] for name in FUNCTIONS}))
 
 
-def spells(*names: str, method: str | None = None, ufunc_method: str | None = None) -> Callable[[F], F]:
+def spells(
+    *names: str, method: str | None = None, ufunc_method: str | None = None, complex: bool = False
+) -> Callable[[F], F]:
     """Declare which functions a function is, by their dotted names, and which method of arrays or of ufuncs: its first
     argument is then the array, or the ufunc. Its parameters are those that are compiled: any other is refused by name.
+
+    complex: whether it means what NumPy's function means of complex numbers; else they are refused.
     """
 
     def declared(function: F) -> F:
         function.__dict__["spells"] = names, method, ufunc_method
+        function.__dict__["takes_complex"] = complex
         return function
 
     return declared

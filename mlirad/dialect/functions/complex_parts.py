@@ -111,25 +111,6 @@ class ModulusOp(PartOp):
         return complex_formulas.hypot(x.re, x.im)
 
 
-@op(cost=60, singular=True)
-class AngleOp(PartOp):
-    """The angle from the positive real axis, in [-pi, pi]."""
-
-    name = "nd.angle"
-
-    def reference(self, x: Any) -> Any:
-        return np.angle(x)
-
-    def numpy_source(self, source: NumpySource) -> NumpyText:
-        return called("np.angle", *source.elements())
-
-    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
-        return emit(ComplexOp, zeros_like(g), -g) / x
-
-    def on_complex(self, x: Complex) -> Real:
-        return complex_formulas.angle(x)
-
-
 @op(np.conjugate, linear=True)
 class ConjOp(UnaryOp):
     """x - iy."""

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.dialect.core.expr import emit
+from mlirad.dialect.functions.complex_parts import ImagOp, RealOp
 from mlirad.frontend.interpreter import classes, dispatch, indices, outside_objects, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import declarations
@@ -105,8 +107,6 @@ def array_attribute(context: Context, array: Ref, name: str) -> Value:
             return Static(array.dtype)
         case "device":
             return Static(np.empty(0).device)
-        case "imag":
-            return dispatch.call(context, Static(np.imag), (array,), {})
         case "flags":
             return flags(context, array)
         case "itemsize":
@@ -116,8 +116,7 @@ def array_attribute(context: Context, array: Ref, name: str) -> Value:
     function = declarations.of_attribute(name).of_view
     if function is not None:
         viewed = indices.viewed(context, array, function)
-        assert viewed is not None
-        return viewed
+        return dispatch.call(context, Static(getattr(np, name)), (array,), {}) if viewed is None else viewed
     if not hasattr(np.ndarray, name):
         known = [each for each in dir(np.ndarray) if not each.startswith("_")]
         refusal = context.refusal(f"an array has no attribute {name!r}", did_you_mean(name, known, ".{}"))
@@ -160,14 +159,19 @@ def flags(context: Context, array: Ref) -> Value:
 
 
 def number_attribute(context: Context, number: Traced, name: str) -> Value:
+    if name in ("real", "imag") and number.kind is complex:
+        part = RealOp if name == "real" else ImagOp
+        return Traced(emit(part, number.scalar), number.weak, origins=number.origins)
     if number.weak:
-        if name in ("real", "numerator"):
+        if name == "real" or (name == "numerator" and number.kind is not float):
             return number
         if name == "imag":
-            return Static(0)
+            return Static(number.kind(0))
         if not hasattr(number.kind, name):
             message = f"{number.kind.__name__!r} object has no attribute {name!r}"
             raise context.refusal(message).as_raised(AttributeError)
+        if name == "conjugate":
+            return Bound(number, name)
         raise context.refusal(f"attribute {name!r} of a Python number is not compiled")
     static: dict[str, Any] = {"shape": (), "ndim": 0, "size": 1, "dtype": number.dtype}
     if name in static:

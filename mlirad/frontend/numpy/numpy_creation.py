@@ -274,7 +274,7 @@ def caster(scalar_type: type[np.generic]) -> Callable[[Any], Traced]:
 
 
 for scalar_type in (
-    *(np.float64, np.float32, np.float16, np.bool_),
+    *(np.complex128, np.complex64, np.float64, np.float32, np.float16, np.bool_),
     *(np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64),
     *(np.longlong, np.ulonglong),  # classes of their own, of the same dtypes
 ):

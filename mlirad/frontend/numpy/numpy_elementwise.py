@@ -18,6 +18,7 @@ from mlirad.dialect.core.expr import Expr, apply, emit, emit_all, where
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.registry import TypedOp, spelled
 from mlirad.dialect.functions.bessel import BesselIeOp, BesselIOp, BesselJOp, BesselKeOp, BesselKOp, BesselYOp
+from mlirad.dialect.functions.complex_parts import ConjOp, ImagOp, ModulusOp, RealOp
 from mlirad.dialect.functions.float_parts import ExponentOp, ScaleOp
 from mlirad.dialect.functions.gammas import PolygammaOp
 from mlirad.dialect.ops.compare import cast as cast_expr
@@ -211,10 +212,17 @@ def _unchanged(ufunc: np.ufunc) -> Callable[..., Traced]:
     return of_numbers
 
 
+@operates(np.conjugate)
+def _conjugate(x: Traced | Number) -> Traced:
+    """The number itself, if it is real."""
+    (expr,), dtype = in_loop(np.conjugate, x)
+    return result(emit(ConjOp, expr) if dtype.kind == "c" else expr, x)
+
+
 @operates(np.reciprocal)
 def _reciprocal(x: Traced | Number) -> Traced:
     (expr,), dtype = in_loop(np.reciprocal, x)
-    if dtype.kind == "f":
+    if dtype.kind in "fc":
         return result(1.0 / expr, x)
     with np.errstate(all="ignore"):
         of_zero = np.reciprocal(np.zeros(1, dtype))[0]
@@ -262,6 +270,9 @@ def _rounded(ufunc: np.ufunc) -> Callable[..., Traced]:
 
 @operates(np.absolute)
 def _absolute(x: Traced | Number) -> Any:
+    if nep50.strong(stand_in(x)).kind == "c":
+        (expr,), _ = in_loop(np.absolute, x)
+        return result(emit(ModulusOp, expr), x)
     return _positive_bool(x) if stand_in(x) in (bool, _BOOL) else _by_op(np.absolute, x)
 
 
@@ -315,6 +326,9 @@ def _classify(ufunc: np.ufunc, test: Callable[[Expr], Expr], of_integers: bool) 
 
     def of_numbers(x: Traced | Number) -> Traced:
         (expr,), _ = in_loop(ufunc, x)
+        if types.is_complex(expr.type):
+            real, imag = (test(emit(part, expr)) for part in (RealOp, ImagOp))
+            return result(real & imag if of_integers else real | imag, x)
         if not types.is_float(expr.type):
             return result(filled(of_integers, shape_of(x), types.I1), x)
         return result(test(expr), x)
@@ -344,8 +358,7 @@ def _magnitude(x: Expr) -> Expr:
 for _function, _class in spelled().items():
     if getattr(_function, "__module__", None) == primitives.__name__:
         declare(_function, of_values=partial(of_floats, _class))
-for _ufunc in (np.positive, np.conjugate):
-    declare(_ufunc, of_operands=_unchanged(_ufunc))
+declare(np.positive, of_operands=_unchanged(np.positive))
 for _ufunc in (np.floor, np.ceil, np.trunc):
     declare(_ufunc, of_operands=_rounded(_ufunc))
 for _ufunc in (np.logical_and, np.logical_or, np.logical_not):

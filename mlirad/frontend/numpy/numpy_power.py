@@ -72,6 +72,8 @@ def power(x: Traced | Number, y: Traced | Number, of_numpy: bool = False) -> Tra
 
 def _small_integer(exponent: Number) -> int | None:
     """The integer that an exponent is, if it is a small one."""
+    if isinstance(exponent, complex | np.complexfloating):
+        return None if exponent.imag else _small_integer(exponent.real)
     if not float(exponent).is_integer() or abs(exponent) > _LARGEST_CHAIN:
         return None
     return int(exponent)

@@ -16,6 +16,7 @@ import numpy as np
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import apply, emit
 from mlirad.dialect.core.registry import spelled
+from mlirad.dialect.functions.complex_parts import ComplexOp, ImagOp, RealOp
 from mlirad.dialect.functions.float_parts import ScaleOp
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
@@ -35,15 +36,37 @@ for _function, _ufunc in (
     *((math.isfinite, np.isfinite), (math.radians, np.radians), (math.degrees, np.degrees)),
 ):
     declare(_function, of_operands=partial(numpy_elementwise.call, _ufunc))
-declare(complex, instead="compute with the real and the imaginary part, two floats")
 
 
 def _number(x: Any) -> Traced:
-    """x, where it has rank 0. Raises DTypeError with NumPy's text."""
+    """x, where it has rank 0 and is real. Raises DTypeError with NumPy's text."""
+    value = _number_of_any_kind(x)
+    if value.kind is complex:
+        raise DTypeError("must be real number, not complex", hint="use z.real, or abs(z)")
+    return value
+
+
+def _number_of_any_kind(x: Any) -> Traced:
     value = as_traced(x)
     if value.ndim:
         raise DTypeError("only 0-dimensional arrays can be converted to Python scalars")
     return value
+
+
+@compiles(complex)
+def to_complex(real: Any = 0.0, imag: Any = None) -> Traced:
+    """`complex(x, y)`, which is x + 1j * y, also of complex numbers."""
+    x = cast_expr(_number_of_any_kind(real).scalar, types.C128)
+    if imag is None:
+        return Traced(x, weak=True, origins=origins_of(real))
+    other = _number_of_any_kind(imag)
+    if as_traced(real).kind is not complex and other.kind is not complex:
+        found = emit(ComplexOp, cast_expr(x, types.F64), cast_expr(other.scalar, types.F64))
+    else:
+        y = cast_expr(other.scalar, types.C128)
+        parts = [emit(part, each) for each in (x, y) for part in (RealOp, ImagOp)]
+        found = emit(ComplexOp, parts[0] - parts[3], parts[1] + parts[2])
+    return Traced(found, weak=True, origins=origins_of(real, imag))
 
 
 @compiles(float)

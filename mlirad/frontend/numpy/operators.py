@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, apply
+from mlirad.dialect.core.expr import Expr, apply, emit
+from mlirad.dialect.functions.complex_parts import ConjOp, ModulusOp
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.errors import DTypeError, StaticZeroDivisionError
@@ -54,14 +55,16 @@ def unary(ufunc: np.ufunc, x: Traced) -> Any:
         return applied(ufunc, [x], lambda y: unary(ufunc, y), lambda y: numpy_elementwise.call(ufunc, y))
     if not x.weak:
         return numpy_elementwise.call(ufunc, x)
+    if x.kind is complex and ufunc is np.absolute:
+        return Traced(emit(ModulusOp, x.scalar), weak=True, origins=x.origins)
     number = x.scalar if x.kind is not bool else cast_expr(x.scalar, types.I64)
     if ufunc is np.invert:
-        if x.kind is float:
-            raise DTypeError("bad operand type for unary ~: 'float'")
+        if x.kind in (float, complex):
+            raise DTypeError(f"bad operand type for unary ~: '{x.kind.__name__}'")
         return Traced(-1 - number, weak=True, origins=x.origins)
     if ufunc is not np.positive:
         checked = {np.negative: python_integers.negative, np.absolute: python_integers.absolute}
-        number = apply(ufunc, number) if x.kind is float else checked[ufunc](number)
+        number = apply(ufunc, number) if x.kind in (float, complex) else checked[ufunc](number)
     return Traced(number, weak=True, origins=x.origins, several=_several(ufunc, x))
 
 
@@ -82,8 +85,10 @@ def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | N
     """Bools count as ints, ints never become anything but ints and floats, `/` gives a float, and x // 0 raises."""
     origins = origins_of(left, right)
     kind: type = nep50.weak_join(python_kind(left), python_kind(right))
-    if ufunc in _SYMBOLS and kind is float:
-        raise DTypeError(f"unsupported operand type(s) for {_SYMBOLS[ufunc]}: 'float'")
+    if ufunc in _SYMBOLS and kind in (float, complex):
+        raise DTypeError(f"unsupported operand type(s) for {_SYMBOLS[ufunc]}: '{kind.__name__}'")
+    if kind is complex:
+        return _of_complex(ufunc, left, right)
     if kind is bool and ufunc in BITWISE:
         flags = (in_type(x, nep50.weak_dtype(bool), ()) for x in (left, right))
         return Traced(apply(BITWISE[ufunc], *flags), weak=True, origins=origins)
@@ -98,6 +103,18 @@ def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | N
     operands = in_type(left, dtype, ()), in_type(right, dtype, ())
     number = apply(ufunc, *operands) if is_float else python_integers.binary(ufunc, *operands)
     return Traced(number, weak=True, origins=origins, several=_several(ufunc, left, right))
+
+
+def _of_complex(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Traced:
+    """Of Python numbers, one of which is complex: as NumPy computes them, but that x / 0 raises."""
+    if ufunc not in (np.add, np.subtract, np.multiply, np.divide, np.power, np.equal, np.not_equal):
+        raise DTypeError(f"{ufunc.__name__} of Python's complex numbers")
+    operands = [in_type(x, nep50.weak_dtype(complex), ()) for x in (left, right)]
+    if ufunc is np.divide:
+        check(apply(np.not_equal, operands[1], 0.0), "ZeroDivisionError", "complex division by zero")
+    weak = Traced(operands[0], weak=True), Traced(operands[1], weak=True) if isinstance(right, Traced) else right
+    found = power(*weak).expr if ufunc is np.power else apply(ufunc, *operands)
+    return Traced(found, weak=True, origins=origins_of(left, right), several=_several(ufunc, left, right))
 
 
 def _several(ufunc: np.ufunc, *operands: Traced | Number) -> nep50.Several | None:
@@ -125,8 +142,10 @@ def _check_divisor(ufunc: np.ufunc, divisor: Traced | Number) -> None:
 
 @compiles(method="conj")
 def conj(x: Any) -> Any:
-    """`x.conj()` of a number, or a value: of real numbers, `+x`."""
-    return unary(np.positive, x)
+    """`x.conj()` of a number, or a value."""
+    if isinstance(x, Traced) and x.weak and x.kind is complex:
+        return replace(x, expr=emit(ConjOp, x.scalar))
+    return numpy_elementwise.call(np.conjugate, x) if x.dtype.kind == "c" else unary(np.positive, x)
 
 
 @compiles(method="conjugate")

@@ -262,8 +262,18 @@ def diagonal(view: View, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Vie
     return dataclasses.replace(diagonals, strides=strides, readonly=True)
 
 
-def _same(view: View) -> View:
-    return view
+def _real(view: View) -> View:
+    return view.part_of_elements("real") if view.dtype.kind == "c" else view
+
+
+@views(np.imag, attribute="imag")
+def _imag(view: View) -> View | None:
+    return view.part_of_elements("imag") if view.dtype.kind == "c" else None
+
+
+def _conjugate(view: View) -> View | None:
+    """The array itself, if it is real."""
+    return None if view.dtype.kind == "c" else view
 
 
 @views(np.asarray, np.asanyarray)
@@ -335,9 +345,10 @@ views(np.squeeze, method="squeeze")(_unit_axes(np.squeeze))
 views(np.matrix_transpose, attribute="mT")(_rearranged(_matrix_transposed))
 views(method="transpose")(_rearranged(_transpose_method))
 views(attribute="T")(_rearranged(_transposed))
-views(np.real, method="conj", attribute="real")(_same)
-views(method="conjugate")(_same)
-for _char in "?bhlqiBHLQIfd":
+views(np.real, attribute="real")(_real)
+views(method="conj")(_conjugate)
+views(method="conjugate")(_conjugate)
+for _char in "?bhlqiBHLQIfdFD":
     views(np.dtype(_char).type)(_converted(np.dtype(_char).type))
 declare(np.array, np.asarray, of_itself=_array_itself)
 declare(np.astype, method="astype", of_itself=_itself)

@@ -11,17 +11,17 @@ from mlirad.library.numpy.axes import require_axis
 from mlirad.library.spells import spells
 
 
-@spells("numpy.cumsum", method="cumsum")
+@spells("numpy.cumsum", method="cumsum", complex=True)
 def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
     return _accumulated(np.add, a, axis, dtype)
 
 
-@spells("numpy.cumprod", method="cumprod")
+@spells("numpy.cumprod", method="cumprod", complex=True)
 def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
     return _accumulated(np.multiply, a, axis, dtype)
 
 
-@spells(ufunc_method="accumulate")
+@spells(ufunc_method="accumulate", complex=True)
 def accumulate(ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None) -> Any:
     """`np.maximum.accumulate` and its like."""
     x = np.asarray(array)
@@ -68,12 +68,12 @@ def _accumulated(combine: np.ufunc, a: Any, axis: Any, dtype: Any) -> Any:
     return made
 
 
-@spells("numpy.cumulative_sum")
+@spells("numpy.cumulative_sum", complex=True)
 def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Any:
     return _cumulative(np.add, x, axis, dtype, include_initial)
 
 
-@spells("numpy.cumulative_prod")
+@spells("numpy.cumulative_prod", complex=True)
 def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Any:
     return _cumulative(np.multiply, x, axis, dtype, include_initial)
 
@@ -103,7 +103,7 @@ _OF_ARRAYS = {
 }
 
 
-@spells(ufunc_method="reduce")
+@spells(ufunc_method="reduce", complex=True)
 def reduce(
     ufunc: Any,
     array: Any,
@@ -155,7 +155,7 @@ def reduce(
     return np.reshape(found, shape) if keepdims else np.asarray(found)[()]
 
 
-@spells(ufunc_method="reduceat")
+@spells(ufunc_method="reduceat", complex=True)
 def reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0, dtype: Any = None) -> Any:
     """What is combined from each index to the next one; the element itself, if the next one is not larger."""
     _require_two_operands(ufunc, "reduceat")
@@ -180,7 +180,7 @@ def reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0, dtype: Any = N
     return np.moveaxis(made, 0, place)
 
 
-@spells(ufunc_method="outer")
+@spells(ufunc_method="outer", complex=True)
 def outer(ufunc: Any, A: Any, B: Any, /, **options: Any) -> Any:
     """Of each two elements."""
     _require_two_operands(ufunc, "outer")

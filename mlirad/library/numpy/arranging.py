@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from mlirad.library.spells import spells
 
 
-@spells("numpy.array_split")
+@spells("numpy.array_split", complex=True)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     x = np.asarray(ary)
     length = ary.shape[axis] if hasattr(ary, "shape") else len(ary)
@@ -26,42 +26,42 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     return [np.swapaxes(first[0 if k == 0 else ends[k - 1] : ends[k]], axis, 0) for k in range(len(ends))]
 
 
-@spells("numpy.split")
+@spells("numpy.split", complex=True)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     if np.ndim(indices_or_sections) == 0 and ary.shape[axis] % indices_or_sections:
         raise ValueError("array split does not result in an equal division")
     return array_split(ary, indices_or_sections, axis)
 
 
-@spells("numpy.hsplit")
+@spells("numpy.hsplit", complex=True)
 def hsplit(ary: Any, indices_or_sections: Any) -> Any:
     if np.ndim(ary) == 0:
         raise ValueError("hsplit only works on arrays of 1 or more dimensions")
     return split(ary, indices_or_sections, 1 if np.ndim(ary) > 1 else 0)
 
 
-@spells("numpy.vsplit")
+@spells("numpy.vsplit", complex=True)
 def vsplit(ary: Any, indices_or_sections: Any) -> Any:
     if np.ndim(ary) < 2:
         raise ValueError("vsplit only works on arrays of 2 or more dimensions")
     return split(ary, indices_or_sections, 0)
 
 
-@spells("numpy.dsplit")
+@spells("numpy.dsplit", complex=True)
 def dsplit(ary: Any, indices_or_sections: Any) -> Any:
     if np.ndim(ary) < 3:
         raise ValueError("dsplit only works on arrays of 3 or more dimensions")
     return split(ary, indices_or_sections, 2)
 
 
-@spells("numpy.unstack")
+@spells("numpy.unstack", complex=True)
 def unstack(x: Any, /, *, axis: int = 0) -> Any:
     if x.ndim == 0:
         raise ValueError("Input array must be at least 1-d.")
     return tuple(np.moveaxis(x, axis, 0))
 
 
-@spells("numpy.insert")
+@spells("numpy.insert", complex=True)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     x = np.ravel(arr) if axis is None else np.asarray(arr)
     place = normalize_axis_index(0 if axis is None else axis, x.ndim)
@@ -96,7 +96,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     return np.moveaxis(np.concatenate(parts), 0, place)
 
 
-@spells("numpy.delete")
+@spells("numpy.delete", complex=True)
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     x = np.ravel(arr) if axis is None else np.asarray(arr)
     place = normalize_axis_index(0 if axis is None else axis, x.ndim)
@@ -146,7 +146,7 @@ _OPTIONS = {
 }
 
 
-@spells("numpy.pad")
+@spells("numpy.pad", complex=True)
 def pad(
     array: Any,
     pad_width: Any,
@@ -299,6 +299,6 @@ def _statistic(x: Any, mode: str) -> Any:
     return (np.rint(found) if x.dtype.kind in "iu" else found).astype(x.dtype)
 
 
-@spells(method="tolist")
+@spells(method="tolist", complex=True)
 def tolist(a: Any) -> Any:
     return a.item() if np.ndim(a) == 0 else [tolist(row) for row in a]

@@ -9,7 +9,7 @@ import numpy as np
 from mlirad.library.spells import spells
 
 
-@spells("numpy.polyval")
+@spells("numpy.polyval", complex=True)
 def polyval(p: Any, x: Any) -> Any:
     coefficients, at = np.asarray(p), np.asarray(x)
     if len(coefficients) == 0:
@@ -21,13 +21,13 @@ def polyval(p: Any, x: Any) -> Any:
     return value
 
 
-@spells("numpy.polyadd")
+@spells("numpy.polyadd", complex=True)
 def polyadd(a1: Any, a2: Any) -> Any:
     x, y = _of_one_length(np.atleast_1d(a1), np.atleast_1d(a2))
     return x + y
 
 
-@spells("numpy.polysub")
+@spells("numpy.polysub", complex=True)
 def polysub(a1: Any, a2: Any) -> Any:
     x, y = _of_one_length(np.atleast_1d(a1), np.atleast_1d(a2))
     return x - y
@@ -41,7 +41,7 @@ def _of_one_length(x: Any, y: Any) -> Any:
     return x, y
 
 
-@spells("numpy.polymul")
+@spells("numpy.polymul", complex=True)
 def polymul(a1: Any, a2: Any) -> Any:
     """Without the zeros at the front of either."""
     x, y = _not_empty(np.atleast_1d(a1)), _not_empty(np.atleast_1d(a2))
@@ -182,7 +182,7 @@ def _held_by(other: Any) -> Any:
     return other.held if isinstance(other, Polynomial) else np.atleast_1d(other)
 
 
-@spells("numpy.polyder")
+@spells("numpy.polyder", complex=True)
 def polyder(p: Any, m: int = 1) -> Any:
     if m < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
@@ -192,7 +192,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     return x
 
 
-@spells("numpy.polyint")
+@spells("numpy.polyint", complex=True)
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
@@ -227,7 +227,7 @@ def poly(seq_of_zeros: Any) -> Any:
     return made
 
 
-@spells("numpy.vander")
+@spells("numpy.vander", complex=True)
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     held = np.asarray(x)
     if held.ndim != 1:

@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from mlirad.library.spells import spells
 
 
-@spells("numpy.diff")
+@spells("numpy.diff", complex=True)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     if n == 0:
         return a
@@ -36,7 +36,7 @@ def _line(given: Any, x: Any, axis: int) -> Any:
     return np.broadcast_to(given, shape)
 
 
-@spells("numpy.roll")
+@spells("numpy.roll", complex=True)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     x = np.asarray(a)
     if axis is None:
@@ -63,7 +63,7 @@ def _rolled(x: Any, shift: Any, axis: Any) -> Any:
     return made
 
 
-@spells("numpy.ediff1d")
+@spells("numpy.ediff1d", complex=True)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     x = np.ravel(ary)
     made = x[1:] - x[:-1]
@@ -82,7 +82,7 @@ def _alike(items: Any, x: Any, name: str) -> Any:
     return np.ravel(held).astype(x.dtype)
 
 
-@spells("numpy.trapezoid")
+@spells("numpy.trapezoid", complex=True)
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     heights = np.moveaxis(np.asarray(y), axis, -1)
     if x is None:
@@ -94,7 +94,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return np.sum(widths * (heights[..., 1:] + heights[..., :-1]) / 2.0, -1)
 
 
-@spells("numpy.gradient")
+@spells("numpy.gradient", complex=True)
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     x = np.asarray(f)
     axes = tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(axis, x.ndim)

@@ -11,7 +11,7 @@ from mlirad.library.numpy.axes import require_axis
 from mlirad.library.spells import spells
 
 
-@spells("numpy.take", method="take")
+@spells("numpy.take", method="take", complex=True)
 def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
     require_axis(axis)
     x = np.ravel(a) if axis is None else np.atleast_1d(a)
@@ -35,7 +35,7 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
     return x[(slice(None),) * place + (places,)].copy()
 
 
-@spells("numpy.take_along_axis")
+@spells("numpy.take_along_axis", complex=True)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     if axis is None and indices.ndim != 1:
         raise ValueError("when axis=None, `indices` must have a single dimension.")
@@ -49,7 +49,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     return x[tuple([indices if k == place else np.arange(x.shape[k]).reshape(shapes[k]) for k in range(x.ndim)])]
 
 
-@spells("numpy.ix_")
+@spells("numpy.ix_", complex=True)
 def ix_(*args: Any) -> Any:
     """An open mesh: sequence number k along axis k."""
     meshed = []
@@ -65,7 +65,7 @@ def ix_(*args: Any) -> Any:
     return tuple(meshed)
 
 
-@spells("numpy.repeat", method="repeat")
+@spells("numpy.repeat", method="repeat", complex=True)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     require_axis(axis)
     x = np.ravel(a) if axis is None else np.atleast_1d(a)
@@ -104,7 +104,7 @@ def _places(counts: Any, size: int) -> Any:
     return places
 
 
-@spells("numpy.tile")
+@spells("numpy.tile", complex=True)
 def tile(A: Any, reps: Any) -> Any:
     x = np.asarray(A)
     counts = (reps,) if np.ndim(reps) == 0 else tuple(reps)
@@ -119,7 +119,7 @@ def tile(A: Any, reps: Any) -> Any:
     return np.reshape(wide, [counts[k] * own[k] for k in pairs]).copy()
 
 
-@spells("numpy.resize")
+@spells("numpy.resize", complex=True)
 def resize(a: Any, new_shape: Any) -> Any:
     x = np.ravel(a)
     shape = (new_shape,) if np.ndim(new_shape) == 0 else new_shape

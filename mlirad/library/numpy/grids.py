@@ -11,14 +11,14 @@ from numpy.lib.array_utils import normalize_axis_index
 from mlirad.library.spells import spells
 
 
-@spells("numpy.broadcast_arrays")
+@spells("numpy.broadcast_arrays", complex=True)
 def broadcast_arrays(*args: Any) -> Any:
     arrays = [np.asarray(each) for each in args]
     shape = np.broadcast_shapes(*[each.shape for each in arrays])
     return tuple([each if each.shape == shape else np.broadcast_to(each, shape) for each in arrays])
 
 
-@spells("numpy.meshgrid")
+@spells("numpy.meshgrid", complex=True)
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
@@ -90,7 +90,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     return found
 
 
-@spells("numpy.apply_along_axis")
+@spells("numpy.apply_along_axis", complex=True)
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
     x = np.asarray(arr)
     place = normalize_axis_index(axis, x.ndim)
@@ -112,7 +112,7 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
     return np.transpose(whole, [*range(place), *inner, *range(place, len(outer))])
 
 
-@spells("numpy.apply_over_axes")
+@spells("numpy.apply_over_axes", complex=True)
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     if not hasattr(a, "ndim"):
         raise AttributeError(f"'{type(a).__name__}' object has no attribute 'ndim'")
@@ -127,7 +127,7 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     return found
 
 
-@spells("numpy.fromfunction")
+@spells("numpy.fromfunction", complex=True)
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
     return function(*np.indices(shape, dtype), **kwargs)
 
@@ -214,13 +214,13 @@ def ogrid(key: Any) -> Any:
     return tuple([np.reshape(lines[k].astype(dtype), (1,) * k + (-1,) + (1,) * (rank - 1 - k)) for k in range(rank)])
 
 
-@spells("numpy.r_")
+@spells("numpy.r_", complex=True)
 def r_(key: Any) -> Any:
     entries = key if isinstance(key, tuple) else (key,)
     return np.concatenate([np.atleast_1d(each) for each in _of_one_dtype(entries)], 0)
 
 
-@spells("numpy.c_")
+@spells("numpy.c_", complex=True)
 def c_(key: Any) -> Any:
     entries = key if isinstance(key, tuple) else (key,)
     columns = [np.atleast_1d(each) for each in _of_one_dtype(entries)]

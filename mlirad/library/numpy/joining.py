@@ -9,12 +9,12 @@ import numpy as np
 from mlirad.library.spells import spells
 
 
-@spells("numpy.append")
+@spells("numpy.append", complex=True)
 def append(arr: Any, values: Any, axis: Any = None) -> Any:
     return np.concatenate([np.asarray(arr), np.asarray(values)], axis)
 
 
-@spells("numpy.vstack")
+@spells("numpy.vstack", complex=True)
 def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     if isinstance(tup, np.ndarray):
         _require_rows(tup)
@@ -23,7 +23,7 @@ def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     return np.concatenate([np.atleast_2d(each) for each in tup], 0, dtype=dtype, casting=casting)
 
 
-@spells("numpy.hstack")
+@spells("numpy.hstack", complex=True)
 def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     if isinstance(tup, np.ndarray):
         _require_rows(tup)
@@ -33,7 +33,7 @@ def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     return np.concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
-@spells("numpy.column_stack")
+@spells("numpy.column_stack", complex=True)
 def column_stack(tup: Any) -> Any:
     if isinstance(tup, np.ndarray):
         _require_rows(tup)
@@ -48,14 +48,14 @@ def _require_rows(array: Any) -> None:
         raise ValueError("need at least one array to concatenate")
 
 
-@spells("numpy.dstack")
+@spells("numpy.dstack", complex=True)
 def dstack(tup: Any) -> Any:
     if isinstance(tup, np.ndarray):
         _require_rows(tup)
     return np.concatenate([np.atleast_3d(each) for each in tup], 2)
 
 
-@spells("numpy.block")
+@spells("numpy.block", complex=True)
 def block(arrays: Any) -> Any:
     depth = 0
     first = arrays

@@ -9,24 +9,24 @@ import numpy as np
 from mlirad.library.spells import spells
 
 
-@spells("numpy.tril")
+@spells("numpy.tril", complex=True)
 def tril(m: Any, k: int = 0) -> Any:
     x = np.asarray(m)
     return np.where(np.tri(*x.shape[-2:], k=k, dtype=bool), x, np.zeros((), x.dtype))
 
 
-@spells("numpy.triu")
+@spells("numpy.triu", complex=True)
 def triu(m: Any, k: int = 0) -> Any:
     x = np.asarray(m)
     return np.where(np.tri(*x.shape[-2:], k=k - 1, dtype=bool), np.zeros((), x.dtype), x)
 
 
-@spells("numpy.trace", method="trace")
+@spells("numpy.trace", method="trace", complex=True)
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
     return np.sum(np.diagonal(a, offset, axis1, axis2), -1, dtype)
 
 
-@spells("numpy.diag")
+@spells("numpy.diag", complex=True)
 def diag(v: Any, k: Any = 0) -> Any:
     x = np.asarray(v)
     if x.ndim == 2:
@@ -40,12 +40,12 @@ def diag(v: Any, k: Any = 0) -> Any:
     return made
 
 
-@spells("numpy.diagflat")
+@spells("numpy.diagflat", complex=True)
 def diagflat(v: Any, k: int = 0) -> Any:
     return np.diag(np.ravel(v), k)
 
 
-@spells("numpy.fill_diagonal")
+@spells("numpy.fill_diagonal", complex=True)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     if a.ndim < 2:
         raise ValueError("array must be at least 2-d")
@@ -62,7 +62,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         a[along] = np.ravel(val) if np.size(val) == 1 else np.resize(val, count)
 
 
-@spells("numpy.diag_indices_from")
+@spells("numpy.diag_indices_from", complex=True)
 def diag_indices_from(arr: Any) -> Any:
     if arr.ndim < 2:
         raise ValueError("input array must be at least 2-d")
@@ -71,14 +71,14 @@ def diag_indices_from(arr: Any) -> Any:
     return np.diag_indices(arr.shape[0], arr.ndim)
 
 
-@spells("numpy.tril_indices_from")
+@spells("numpy.tril_indices_from", complex=True)
 def tril_indices_from(arr: Any, k: int = 0) -> Any:
     if arr.ndim != 2:
         raise ValueError("input array must be 2-d")
     return np.tril_indices(arr.shape[-2], k, arr.shape[-1])
 
 
-@spells("numpy.triu_indices_from")
+@spells("numpy.triu_indices_from", complex=True)
 def triu_indices_from(arr: Any, k: int = 0) -> Any:
     if arr.ndim != 2:
         raise ValueError("input array must be 2-d")

@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from mlirad.library.spells import spells
 
 
-@spells("numpy.cross")
+@spells("numpy.cross", complex=True)
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
     axes = (axisa, axisb, axisc) if axis is None else (axis, axis, axis)
     x, y = np.asarray(a), np.asarray(b)
@@ -33,7 +33,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     return np.stack([x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], last], place)
 
 
-@spells("numpy.kron")
+@spells("numpy.kron", complex=True)
 def kron(a: Any, b: Any) -> Any:
     x, y = np.asarray(a), np.asarray(b)
     if x.ndim == 0 or y.ndim == 0:
@@ -45,7 +45,7 @@ def kron(a: Any, b: Any) -> Any:
     return np.reshape(outer * inner, [blocks[axis] * entries[axis] for axis in range(rank)])
 
 
-@spells("numpy.convolve")
+@spells("numpy.convolve", complex=True)
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     x, y = np.atleast_1d(a), np.atleast_1d(v)
     if len(x) == 0:
@@ -96,7 +96,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return np.matmul(a[..., None, :], b[..., :, None])[..., 0, 0][()]
 
 
-@spells("numpy.matvec")
+@spells("numpy.matvec", complex=True)
 def matvec(x1: Any, x2: Any, /) -> Any:
     _require_rank("matvec", 0, x1, 2)
     _require_rank("matvec", 1, x2, 1)

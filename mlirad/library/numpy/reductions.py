@@ -14,7 +14,7 @@ def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     return np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims)
 
 
-@spells("numpy.mean", method="mean")
+@spells("numpy.mean", method="mean", complex=True)
 def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
     x = np.asarray(a)
     is_half = dtype is None and x.dtype == np.float16  # whose mean is computed in float32, and rounded once
@@ -33,7 +33,7 @@ def _count(x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
     return np.sum(np.broadcast_to(where, x.shape), axis, np.int64, keepdims=keepdims)
 
 
-@spells("numpy.var", method="var")
+@spells("numpy.var", method="var", complex=True)
 def var(
     a: Any,
     axis: Any = None,
@@ -55,13 +55,15 @@ def var(
     if mean is None and distance.dtype == centre.dtype:
         # The distance of one number to itself is 0, or nan, whatever the number is: a constant, since the derivative of
         # a square root would be 0 times infinity.
-        distance = np.where(_count(x, axis, True, where) == 1, np.trunc(distance), distance)
-    total = np.sum(distance * distance, axis, _dtype_of_mean(x, dtype), keepdims=keepdims, where=where)
+        alone = np.trunc(distance) if distance.dtype.kind != "c" else distance * 0
+        distance = np.where(_count(x, axis, True, where) == 1, alone, distance)
+    square = distance * distance if distance.dtype.kind != "c" else distance.real**2 + distance.imag**2
+    total = np.sum(square, axis, _dtype_of_mean(x, dtype), keepdims=keepdims, where=where)
     count = _count(x, axis, keepdims, where) - ddof
     return (total / (max(count, 0) if where is True else np.maximum(count, 0))).astype(total.dtype)
 
 
-@spells("numpy.std", method="std")
+@spells("numpy.std", method="std", complex=True)
 def std(
     a: Any,
     axis: Any = None,
@@ -83,29 +85,29 @@ def std(
 _COUNTS_ALL_IN_AN_INT = isinstance(np.count_nonzero(np.ones(1)), int)
 
 
-@spells("numpy.count_nonzero")
+@spells("numpy.count_nonzero", complex=True)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     count = np.sum(np.asarray(a).astype(bool), axis, np.int64, keepdims=keepdims)
     return int(count) if _COUNTS_ALL_IN_AN_INT and axis is None and not keepdims else count
 
 
-@spells("numpy.isclose")
+@spells("numpy.isclose", complex=True)
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
-    x = a if isinstance(a, (int, float)) else np.asarray(a)
+    x = a if isinstance(a, (int, float, complex)) else np.asarray(a)
     # Whole numbers are compared as floats: the absolute value of the least one is no whole number.
-    y: Any = b * 1.0 if isinstance(b, (int, float)) else np.asarray(b)
-    if not isinstance(b, (int, float)):
+    y: Any = b * 1.0 if isinstance(b, (int, float, complex)) else np.asarray(b)
+    if not isinstance(b, (int, float, complex)):
         y = y.astype(np.result_type(y, 1.0))
     near = ((np.abs(x - y) <= atol + rtol * np.abs(y)) & np.isfinite(y)) | (x == y)
     return (near | (np.isnan(x) & np.isnan(y)))[()] if equal_nan else near[()]
 
 
-@spells("numpy.allclose")
+@spells("numpy.allclose", complex=True)
 def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> bool:
     return bool(np.all(isclose(a, b, rtol, atol, equal_nan)))
 
 
-@spells("numpy.array_equal")
+@spells("numpy.array_equal", complex=True)
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     x, y = np.asarray(a1), np.asarray(a2)
     if x.shape != y.shape:
@@ -115,7 +117,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     return bool(np.all(x == y))
 
 
-@spells("numpy.array_equiv")
+@spells("numpy.array_equiv", complex=True)
 def array_equiv(a1: Any, a2: Any) -> bool:
     x, y = np.asarray(a1), np.asarray(a2)
     for axis in range(1, min(x.ndim, y.ndim) + 1):

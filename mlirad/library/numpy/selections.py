@@ -11,12 +11,12 @@ from mlirad.library.numpy.axes import require_axis
 from mlirad.library.spells import spells
 
 
-@spells("numpy.flatnonzero")
+@spells("numpy.flatnonzero", complex=True)
 def flatnonzero(a: Any) -> Any:
     return np.nonzero(np.ravel(a))[0]
 
 
-@spells("numpy.argwhere")
+@spells("numpy.argwhere", complex=True)
 def argwhere(a: Any) -> Any:
     places = np.nonzero(a)
     made = np.empty((len(places[0]), len(places)), np.int64)
@@ -25,7 +25,7 @@ def argwhere(a: Any) -> Any:
     return made
 
 
-@spells("numpy.compress")
+@spells("numpy.compress", complex=True)
 def compress(condition: Any, a: Any, axis: Any = None) -> Any:
     require_axis(axis)
     held = np.asarray(condition)
@@ -37,17 +37,17 @@ def compress(condition: Any, a: Any, axis: Any = None) -> Any:
     return np.moveaxis(np.moveaxis(np.asarray(a), axis, 0)[places], 0, axis)
 
 
-@spells("numpy.extract")
+@spells("numpy.extract", complex=True)
 def extract(condition: Any, arr: Any) -> Any:
     return np.ravel(arr)[np.nonzero(np.ravel(condition))[0]]
 
 
-@spells(method="choose")
+@spells(method="choose", complex=True)
 def choose_of_array(a: Any, choices: Any, /, mode: str = "raise") -> Any:
     return choose(a, choices, mode)
 
 
-@spells("numpy.choose")
+@spells("numpy.choose", complex=True)
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
     places = np.asarray(a)
     if not np.can_cast(places.dtype, np.int64):
@@ -70,7 +70,7 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
     return made + np.zeros(np.shape(places), dtype) if count == 1 else made[()]
 
 
-@spells("numpy.select")
+@spells("numpy.select", complex=True)
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
@@ -90,7 +90,7 @@ def _number_or_array(x: Any) -> Any:
     return x if isinstance(x, (int, float)) and not isinstance(x, np.generic) else np.asarray(x)
 
 
-@spells("numpy.piecewise")
+@spells("numpy.piecewise", complex=True)
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     held = np.asarray(x)
     if np.ndim(condlist) == 0 or (not isinstance(condlist[0], (list, np.ndarray)) and held.ndim != 0):
@@ -118,7 +118,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     return np.reshape(made, held.shape)
 
 
-@spells("numpy.place")
+@spells("numpy.place", complex=True)
 def place(arr: Any, mask: Any, vals: Any) -> None:
     if not isinstance(arr, np.ndarray):
         raise TypeError(f"place() argument 1 must be numpy.ndarray, not {type(arr).__name__}")
@@ -142,7 +142,7 @@ def _safely(values: Any, dtype: Any) -> Any:
     return np.asarray(values, dtype)
 
 
-@spells("numpy.putmask")
+@spells("numpy.putmask", complex=True)
 def putmask(a: Any, mask: Any, values: Any) -> None:
     if not isinstance(a, np.ndarray):
         raise TypeError("putmask: first argument must be an array")
@@ -154,7 +154,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
         np.copyto(a, found, where=np.reshape(held, a.shape))
 
 
-@spells("numpy.put_along_axis")
+@spells("numpy.put_along_axis", complex=True)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     index = indices
     if axis is None:
@@ -176,12 +176,12 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     arr[tuple(at)] = values
 
 
-@spells(method="compress")
+@spells(method="compress", complex=True)
 def compress_array(a: Any, condition: Any, axis: Any = None) -> Any:
     return compress(condition, a, axis)
 
 
-@spells("numpy.put", method="put")
+@spells("numpy.put", method="put", complex=True)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
@@ -231,16 +231,18 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     return x
 
 
-@spells("numpy.imag")
+@spells("numpy.imag", complex=True)
 def imag(val: Any) -> Any:
     """Of real numbers: zeros, which cannot be written."""
     if not isinstance(val, np.ndarray | list | tuple):
-        raise NotImplementedError("np.imag of a number is not compiled", "it is 0: there are no complex numbers")
+        return val.imag
     x = np.asarray(val)
+    if x.dtype.kind == "c":
+        return x.imag
     return np.broadcast_to(np.zeros_like(x), x.shape)
 
 
-@spells("numpy.broadcast")
+@spells("numpy.broadcast", complex=True)
 def broadcast(*args: Any) -> Any:
     return Broadcast(np.broadcast_shapes(*[np.shape(each) for each in args]), len(args))
 
@@ -268,11 +270,11 @@ class Broadcast:
         return size
 
 
-@spells("numpy.isreal")
+@spells("numpy.isreal", complex=True)
 def isreal(x: Any) -> Any:
-    return np.ones(np.shape(x), bool)[()]
+    return (np.asarray(x).imag == 0)[()]
 
 
-@spells("numpy.isfortran")
+@spells("numpy.isfortran", complex=True)
 def isfortran(a: Any) -> Any:
     return a.flags.fnc

@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from mlirad.library.spells import spells
 
 
-@spells("numpy.average")
+@spells("numpy.average", complex=True)
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
     x = np.asarray(a)
     axes = None if axis is None else normalize_axis_tuple(axis, x.ndim, "axis")

@@ -142,7 +142,7 @@ class ElementWalk:
 _FLAGS = ("multi_index", "c_index", "f_index", "zerosize_ok", "refs_ok", "buffered", "delay_bufalloc")
 
 
-@spells("numpy.nditer")
+@spells("numpy.nditer", complex=True)
 def nditer(op: Any, flags: Any = (), op_flags: Any = (), *, order: str = "K") -> Any:
     if isinstance(op, tuple | list):
         raise NotImplementedError("np.nditer of several arrays is not compiled", "loop over np.ndindex(x.shape)")

@@ -29,7 +29,7 @@ def prod(iterable: Any, /, *, start: Any = 1) -> Any:
     return found
 
 
-@spells("math.isclose")
+@spells("math.isclose", complex=True)
 def isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> bool:
     x, y = float(a), float(b)
     if rel_tol < 0.0 or abs_tol < 0.0:

@@ -13,7 +13,7 @@ from mlirad.library.python.iterators import as_line
 from mlirad.library.spells import spells
 
 
-@spells("numpy.vectorize")
+@spells("numpy.vectorize", complex=True)
 def vectorize(pyfunc: Any, otypes: Any = None) -> Any:
     return Vectorized(pyfunc, otypes)
 
@@ -50,7 +50,7 @@ class Vectorized:
         return tuple([each.reshape(shape) for each in several])
 
 
-@spells("numpy.fromiter")
+@spells("numpy.fromiter", complex=True)
 def fromiter(iter: Any, dtype: Any, count: int = -1) -> Any:
     found = np.array(list(iter), dtype)
     if count > len(found):

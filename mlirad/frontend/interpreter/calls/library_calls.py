@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.dialect.core.registry import COMPLEX
 from mlirad.errors import UnsupportedSyntaxError
 from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.calls import calls_of_numpy, inlining
@@ -18,8 +19,8 @@ from mlirad.frontend.interpreter.calls.out_arguments import with_out_named, with
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import numpy_calls
 from mlirad.frontend.program import purity
-from mlirad.frontend.values.traced import is_static
-from mlirad.frontend.values.values import Static, Value, is_none
+from mlirad.frontend.values.traced import Traced, is_static
+from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value, is_none
 from mlirad.library import spells
 
 
@@ -50,6 +51,8 @@ def call_written(
     if purity.is_pure(called) and is_known(context, [*args, *kwargs.values()]):
         return calls_of_numpy.evaluated_now(context, called, args, kwargs)
     numpy_calls.check_arguments(called, function, args, kwargs)
+    if not function.__dict__["takes_complex"] and any(_is_complex(context, each) for each in (*args, *kwargs.values())):
+        raise context.refusal(f"{numpy_calls.spelling(called)} of complex numbers is not compiled", COMPLEX)
     args = [as_array(context, arg) for arg in args]
     context.push(out)
     result = inlining.inline_function(context, function, args, kwargs)
@@ -64,6 +67,30 @@ def is_known(context: Context, values: Sequence[Value]) -> bool:
     except UnsupportedSyntaxError:
         return False
     return is_static(operands) and not _holds_function(operands)
+
+
+def _is_complex(context: Context, value: Value) -> bool:
+    """Whether an argument holds complex numbers, also in lists, or is a complex dtype."""
+    match value := context.use(value):
+        case Ref() | Traced():
+            return value.dtype.kind == "c"
+        case Tuple():
+            return any(_is_complex(context, item) for item in value.items)
+        case Object():
+            return any(_is_complex(context, item) for item in storage.entry_of(context, value).items)
+        case Static():
+            return _is_complex_object(value.value)
+    return False
+
+
+def _is_complex_object(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_is_complex_object, value))
+    if isinstance(value, complex | np.complexfloating) or value is complex:
+        return True
+    if isinstance(value, np.ndarray | np.dtype):
+        return (value if isinstance(value, np.dtype) else value.dtype).kind == "c"
+    return isinstance(value, type) and issubclass(value, np.complexfloating)
 
 
 def _holds_function(x: Any) -> bool:

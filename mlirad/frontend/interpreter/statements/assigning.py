@@ -12,6 +12,7 @@ from types import MemberDescriptorType
 
 from mlirad.errors import ShapeError
 from mlirad.frontend.interpreter import (
+    attribute_access,
     dispatch,
     expressions,
     indices,
@@ -139,6 +140,9 @@ def set_attribute(context: Context, base: Value, name: str, value: Value) -> Non
     base = context.use(base)
     if isinstance(base, Ref) and name == "flat":
         dispatch.call(context, Static(assign_flat), (base, value), {})
+        return
+    if isinstance(base, Ref) and name in ("real", "imag") and base.dtype.kind == "c":
+        set_item(context, attribute_access.attribute(context, base, name), Static(...), value)
         return
     if not isinstance(base, Object) or (entry := storage.entry_of(context, base)).kind in (list, dict):
         raise context.refusal(f"setting an attribute of {kind_of(base)} is not compiled")

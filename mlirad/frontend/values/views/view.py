@@ -25,7 +25,8 @@ class View:
 
     params: the sizes of the base that only the run knows, then for each Affine step its starts, one per base axis, and
     its own such sizes. strides: in elements, what NumPy's array has (-1, -2 are flips; NumPy answers from them whether
-    a reshape is a view); they play no part in get and put. origins: what the sizes in the params come from.
+    a reshape is a view); they play no part in get and put. origins: what the sizes in the params come from. part: the
+    part of complex elements that is seen, "real" or "imag".
     """
 
     base: Pattern
@@ -35,6 +36,7 @@ class View:
     strides: tuple[int, ...]
     readonly: bool = False
     origins: frozenset[Hashable] = frozenset()
+    part: str | None = None
 
     @staticmethod
     def of(shape: Shape, dtype: np.dtype, strides: Sequence[int] | None = None, readonly: bool = False) -> View:
@@ -49,9 +51,9 @@ class View:
         return self.steps[-1].pattern if self.steps else self.base
 
     @property
-    def lens(self) -> tuple[tuple[ViewStep, ...], bool]:
+    def lens(self) -> tuple[tuple[ViewStep, ...], bool, str | None]:
         """What two views of one array have in common that are one, whose starts are selected."""
-        return self.steps, self.readonly
+        return self.steps, self.readonly, self.part
 
     @property
     def is_static(self) -> bool:
@@ -84,7 +86,18 @@ class View:
     @property
     def is_whole(self) -> bool:
         """Whether the view is the base itself."""
-        return not self.steps
+        return not self.steps and self.part is None
+
+    @property
+    def base_dtype(self) -> np.dtype:
+        return self.dtype if self.part is None else np.dtype(f"c{2 * self.dtype.itemsize}")
+
+    def part_of_elements(self, part: str) -> View:
+        """The real or the imaginary part of the elements: in NumPy, a view of every other float."""
+        real = np.dtype(f"f{self.dtype.itemsize // 2}")
+        # In elements of the base: what matters is that it is not contiguous.
+        strides = tuple(2 * stride for stride in self.strides)
+        return dataclasses.replace(self, part=part, dtype=real, strides=strides)
 
     def chain(self) -> Iterator[tuple[ViewStep, tuple[Start, ...], Shape]]:
         """The steps, each with its params, and the shape of its slice in the order of its base's axes."""
@@ -141,6 +154,7 @@ class View:
             own,
             readonly=self.readonly or stretched,
             origins=below.origins | sizes.origins_of(part.shape),
+            part=below.part,
         )
 
     def windowed(self, axes: Sequence[int], steps: Sequence[int], shape: Sequence[int], strides: Sequence[int]) -> View:
@@ -194,6 +208,8 @@ class View:
                 found = found.windowed(step.axes, step.steps, step.pattern, inner.strides)
             else:
                 found = found.reshaped(step.pattern, inner.strides)
+        if inner.part is not None:
+            found = found.part_of_elements(inner.part)
         return dataclasses.replace(found, strides=inner.strides, readonly=inner.readonly)
 
     def _without_last(self) -> View:

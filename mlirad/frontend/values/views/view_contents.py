@@ -5,8 +5,15 @@ Reads: Views. Writes: nd ops. Leaves: the contents of a base, or new ones.
 
 from __future__ import annotations
 
+import dataclasses
+
+import numpy as np
+
 from mlirad.dialect.arrays.elements import ExtractOp, InsertOp
+from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.core.registry import op_of
+from mlirad.dialect.functions.complex_parts import ComplexOp
 from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import StaticValueError
 from mlirad.frontend.values import sizes
@@ -18,9 +25,11 @@ def get(view: View, contents: Expr) -> Expr:
     """The elements of a view, of its base's `contents`: a builtin scalar for the shape ()."""
     sizes.remember_shape(contents, view.base_shape)
     if 0 in view.pattern:
-        return sizes.filled(0, view.shape, contents.element)
+        return sizes.filled(0, view.shape, types.from_dtype(view.dtype))
     for step, params, shape in view.chain():
         contents = step.get(contents, params, shape) if isinstance(step, Affine) else step.get(contents)
+    if view.part is not None:
+        contents = emit(op_of(getattr(np, view.part)), contents)
     sizes.remember_shape(contents, view.shape)
     return contents if view.ndim or not contents.is_tensor else emit(ExtractOp, contents)
 
@@ -34,6 +43,9 @@ def put(view: View, contents: Expr, new: Expr) -> Expr:
         raise StaticValueError("assignment destination is read-only")
     if 0 in view.pattern:
         return contents
+    if view.part is not None:
+        whole = dataclasses.replace(view, part=None, dtype=types.to_dtype(contents.element))
+        return put(whole, contents, _with_part(get(whole, contents), view.part, new))
     if view.is_whole:
         return new if view.base else emit(InsertOp, reshape(new, new.element), contents)
     sizes.remember_shape(contents, view.base_shape)
@@ -46,3 +58,11 @@ def put(view: View, contents: Expr, new: Expr) -> Expr:
         assert not isinstance(step, Windows), "windows are read-only"
         new = step.put(level, params, new, shape) if isinstance(step, Affine) else step.put(level, new)
     return new
+
+
+def _with_part(old: Expr, part: str, new: Expr) -> Expr:
+    """Complex numbers with one of their parts replaced."""
+    other = emit(op_of(np.imag if part == "real" else np.real), old)
+    if new.is_tensor and not other.is_tensor:
+        new = emit(ExtractOp, new)
+    return emit(ComplexOp, *((new, other) if part == "real" else (other, new)))

@@ -8,7 +8,7 @@ give on x86-64: the smallest number of the instruction's width (32 or 64 bits), 
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, MemRefType
+from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirad.targets.cpu.emit.descriptor import from_parts, to_parts
@@ -227,10 +227,7 @@ def emit_select(e: FunctionEmitter, op: arith.SelectOp) -> None:
     flag = f"{llvm_type(cond.type)} {condition}"
     pairs = zip(to_parts(e.value(lhs), type), to_parts(e.value(rhs), type), strict=True)
     words = [e.pure(f"select {flag}, {part} {a}, {part} {b}", condition, a, b) for (part, a), (_, b) in pairs]
-    if isinstance(type, MemRefType):
-        e.bind(op.result, from_parts(e, type, iter(words)))
-    else:
-        e.bind(op.result, words[0])
+    e.bind(op.result, from_parts(e, type, iter(words)))
 
 
 def emit_negf(e: FunctionEmitter, op: arith.NegfOp) -> None:

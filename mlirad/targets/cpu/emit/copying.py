@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirad.targets.cpu.emit.descriptor import MemRef, address, facts_of, is_literal, multiply
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Phi, Rule
-from mlirad.targets.cpu.emit.llvm_types import byte_size, memory_type
+from mlirad.targets.cpu.emit.llvm_types import alignment, byte_size, memory_type
 from mlirad.targets.cpu.emit.memref import load
 from mlirad.targets.cpu.emit.polling import charge
 from mlirad.targets.cpu.emit.scf import emit_terminator
@@ -45,7 +45,7 @@ def emit_clear(e: FunctionEmitter, op: FillOp) -> None:
     e.module.declare("memset", "declare ptr @memset(ptr, i32, i64) nounwind willreturn memory(argmem: write)")
     size = byte_size(target.element)
     pointer, bytes = address(e, target, ["0"] * len(target.sizes)), multiply(e, _count(e, target.sizes), str(size))
-    e.line(f"call ptr @memset(ptr align {size} {pointer}, i32 0, i64 {bytes}) nobuiltin")
+    e.line(f"call ptr @memset(ptr align {alignment(target.element)} {pointer}, i32 0, i64 {bytes}) nobuiltin")
 
 
 def _count(e: FunctionEmitter, sizes: Sequence[str]) -> str:
@@ -60,14 +60,14 @@ def _copy_blocks(e: FunctionEmitter, source: MemRef, target: MemRef, axis: int, 
     """Blocks of memory of so many elements, all that there are along the axes before `axis`."""
     loops = [_open(e, bound) for bound in source.sizes[:axis]]
     indices = [loop.counter.name for loop in loops] + ["0"] * (len(source.sizes) - axis)
-    alignment = byte_size(source.element)
+    bytes_aligned = alignment(source.element)
     if size == "1":
         word = load(e, source, indices)
         pointer = address(e, target, indices)
-        e.line(f"store {memory_type(source.element)} {word}, ptr {pointer}, align {alignment}")
+        e.line(f"store {memory_type(source.element)} {word}, ptr {pointer}, align {bytes_aligned}")
     else:
-        bytes = multiply(e, size, str(alignment))
-        _move(e, address(e, target, indices), address(e, source, indices), bytes, alignment)
+        bytes = multiply(e, size, str(byte_size(source.element)))
+        _move(e, address(e, target, indices), address(e, source, indices), bytes, bytes_aligned)
     for loop in reversed(loops):
         _close(e, loop)
 

@@ -26,7 +26,7 @@ from mlirad.targets.cpu.emit.descriptor import MemRef, facts_of, from_parts, par
 from mlirad.targets.cpu.emit.duration import is_long
 from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, Rule, ops_in, quoted, symbol
 from mlirad.targets.cpu.emit.leaf_function import call_leaf
-from mlirad.targets.cpu.emit.llvm_types import byte_size, element_name, memory_type
+from mlirad.targets.cpu.emit.llvm_types import alignment, byte_size, element_name, memory_type
 from mlirad.targets.cpu.emit.memref import ALIGNMENT, from_memory
 from mlirad.targets.cpu.emit.native_call import call_native
 from mlirad.targets.cpu.emit.print_call import emit_print
@@ -152,7 +152,7 @@ def _take_memory(e: FunctionEmitter, op: func.FuncOp) -> None:
 def _pointer_facts(type: Attribute, noalias: str) -> str:
     assert isinstance(type, MemRefType)
     size = byte_size(type.element_type)
-    facts = f"{noalias}nonnull noundef align {size} "
+    facts = f"{noalias}nonnull noundef align {alignment(type.element_type)} "
     sizes = facts_of(type).sizes
     known = prod(s for s in sizes if s is not None) * size if None not in sizes else 0
     return facts + (f"dereferenceable({known}) " if known else "")

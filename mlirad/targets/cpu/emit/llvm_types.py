@@ -111,6 +111,12 @@ def byte_size(type: Attribute) -> int:
 
 
 @once
+def alignment(type: Attribute) -> int:
+    """Of an element in memory: a complex number's is that of its parts, as in NumPy."""
+    return byte_size(type.element_type) if isinstance(type, ComplexType) else byte_size(type)
+
+
+@once
 def element_name(type: Attribute) -> str:
     """MLIR's name of an element type, without signedness: what slots are described by."""
     if isinstance(type, ComplexType):

@@ -33,7 +33,7 @@ from mlirad.targets.cpu.emit.descriptor import (
     to_parts,
 )
 from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, Rule, quoted, symbol
-from mlirad.targets.cpu.emit.llvm_types import bits_of, byte_size, constant_bytes, llvm_type, memory_type
+from mlirad.targets.cpu.emit.llvm_types import alignment, bits_of, byte_size, constant_bytes, llvm_type, memory_type
 from mlirad.targets.cpu.runtime import MEMORY_ERROR
 
 ALIGNMENT = 64
@@ -47,7 +47,7 @@ _ESCAPED = [f"\\{byte:02X}" for byte in range(256)]
 
 def from_memory(e: FunctionEmitter, word: str, type: Attribute) -> str:
     """A loaded word as a value: any byte but 0 is a true bool."""
-    if bits_of(type) != 1:
+    if isinstance(type, ComplexType) or bits_of(type) != 1:
         return word
     zero = "0" if memory_type(type) == "i8" else "zeroinitializer"
     return e.assign(f"icmp ne {memory_type(type)} {word}, {zero}")
@@ -70,7 +70,7 @@ def access(e: FunctionEmitter, base: SSAValue) -> str:
 def load(e: FunctionEmitter, source: MemRef, indices: Sequence[str], metadata: str = "") -> str:
     pointer = address(e, source, indices)
     type = source.element
-    return e.assign(f"load {memory_type(type)}, ptr {pointer}, align {byte_size(type)}{metadata}")
+    return e.assign(f"load {memory_type(type)}, ptr {pointer}, align {alignment(type)}{metadata}")
 
 
 def _part_pointers(e: FunctionEmitter, array: SSAValue, indices: Sequence[SSAValue], part: str) -> tuple[str, str]:
@@ -82,7 +82,7 @@ def _part_pointers(e: FunctionEmitter, array: SSAValue, indices: Sequence[SSAVal
 def emit_load(e: FunctionEmitter, op: memref.LoadOp) -> None:
     (source, *indices), (result,) = op.operands, op.results
     if isinstance(result.type, ComplexType):
-        part, align = llvm_type(result.type.element_type), byte_size(result.type.element_type)
+        part, align = llvm_type(result.type.element_type), alignment(result.type)
         pointers = _part_pointers(e, source, indices, part)
         words = (e.assign(f"load {part}, ptr {each}, align {align}{access(e, source)}") for each in pointers)
         e.bind(result, Parts(*words))
@@ -95,7 +95,7 @@ def emit_store(e: FunctionEmitter, op: memref.StoreOp) -> None:
     value, target, *indices = op.operands
     type = value.type
     if isinstance(type, ComplexType):
-        part, align = llvm_type(type.element_type), byte_size(type.element_type)
+        part, align = llvm_type(type.element_type), alignment(type)
         pointers = _part_pointers(e, target, indices, part)
         for (_, word), each in zip(to_parts(e.value(value), type), pointers, strict=True):
             e.line(f"store {part} {word}, ptr {each}, align {align}{access(e, target)}")
