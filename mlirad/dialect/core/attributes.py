@@ -51,7 +51,7 @@ def dense(value: Any, type: Attribute) -> Attribute:
         key = struct.pack("d", value) if value.__class__ is float else value
         if dtype.kind == "c":
             number = np.asarray(value).astype(dtype)[()]
-            return ComplexNumberAttr(float(number.real), float(number.imag), type)  # pyright: ignore[reportArgumentType]
+            return ComplexNumberAttr(float(number.real), float(number.imag), type)  # pyright: ignore[reportArgumentType]  # a complex type
         return _scalar(key, value.__class__, dtype) if value.__class__ in (bool, int, float) else _number(value, dtype)
     array = np.asarray(value).astype(dtype)
     if array.size and array.ndim and _all_same(array):

@@ -69,6 +69,11 @@ def _is_infinite(x: Real) -> SSAValue:
     return abs(x).equals(_INFINITY)
 
 
+def _is_odd(y: Real) -> SSAValue:
+    """Whether an angle has no cosine."""
+    return any_of(_is_infinite(y), y.is_nan())
+
+
 def angle(z: Complex) -> Real:
     return z.im.function(math.Atan2Op, z.re)
 
@@ -84,7 +89,7 @@ def exp(z: Complex) -> Complex:
     cosine, sine = z.im.function(math.CosOp), z.im.function(math.SinOp)
     found = Complex(size * cosine * factor, (size * sine * factor).where(z.im.equals(0.0), z.im))
     # Of -inf + i inf or nan: 0; of inf + i inf or nan: inf + i nan.
-    is_odd = any_of(_is_infinite(z.im), z.im.is_nan())
+    is_odd = _is_odd(z.im)
     zero = z.re.like(0.0)
     found = found.where(both(is_odd, z.re.equals(-_INFINITY)), Complex(zero, zero))
     return Complex(found.re.where(both(is_odd, z.re.equals(_INFINITY)), _INFINITY), found.im)
@@ -94,8 +99,7 @@ def exp(z: Complex) -> Complex:
 def log(z: Complex) -> Complex:
     """log |z| + i arg z, where |z| is the larger part times the root of 1 + ratio**2."""
     x, y = abs(z.re), abs(z.im)
-    is_first = x > y
-    larger, smaller = y.where(is_first, x), x.where(is_first, y)
+    larger, smaller = x.function(arith.MaximumfOp, y), x.function(arith.MinimumfOp, y)
     has_infinity = any_of(_is_infinite(x), _is_infinite(y))
     ratio = (smaller / larger).where(larger.equals(0.0), 0.0)
     size = larger.log() + 0.5 * (ratio * ratio).function(math.Log1pOp)
@@ -126,20 +130,31 @@ def _circular(y: Real) -> tuple[Real, Real]:
     return y.function(math.CosOp), y.function(math.SinOp)
 
 
-def _hyperbolic(x: Real) -> tuple[Real, Real]:
-    return x.function(math.CoshOp), x.function(math.SinhOp)
+def _hyperbolic(x: Real) -> tuple[Real, Real, Real]:
+    """cosh x and sinh x, both to be multiplied by a third number where they would overflow too early."""
+    is_large = abs(x) > _LARGEST_EXP
+    size = (abs(x) - _LARGEST_EXP).exp() * 0.5
+    small = x.where(is_large, 0.0)
+    cosh = small.function(math.CoshOp).where(is_large, size)
+    sinh = small.function(math.SinhOp).where(is_large, size.with_sign_of(x))
+    return cosh, sinh, x.like(1.0).where(is_large, pymath.exp(_LARGEST_EXP))
 
 
 @in_double
 def sinh(z: Complex) -> Complex:
-    (cosh_x, sinh_x), (cosine, sine) = _hyperbolic(z.re), _circular(z.im)
-    return Complex((sinh_x * cosine).where(z.re.equals(0.0), z.re), (cosh_x * sine).where(z.im.equals(0.0), z.im))
+    (cosh_x, sinh_x, factor), (cosine, sine) = _hyperbolic(z.re), _circular(z.im)
+    re = (sinh_x * cosine * factor).where(z.re.equals(0.0), z.re)
+    im = (cosh_x * sine * factor).where(z.im.equals(0.0), z.im)
+    return Complex(re.where(both(_is_infinite(z.re), _is_odd(z.im)), _INFINITY), im)
 
 
 @in_double
 def cosh(z: Complex) -> Complex:
-    (cosh_x, sinh_x), (cosine, sine) = _hyperbolic(z.re), _circular(z.im)
-    return Complex(cosh_x * cosine, sinh_x * sine)
+    (cosh_x, sinh_x, factor), (cosine, sine) = _hyperbolic(z.re), _circular(z.im)
+    re = (cosh_x * cosine * factor).where(both(_is_infinite(z.re), _is_odd(z.im)), _INFINITY)
+    zero = z.re.like(0.0).with_sign_of(z.re) * z.re.like(1.0).with_sign_of(z.im)
+    im = (sinh_x * sine * factor).where(any_of(z.re.equals(0.0), z.im.equals(0.0)), zero)
+    return Complex(re, im)
 
 
 @in_double
@@ -152,11 +167,10 @@ def tanh(z: Complex) -> Complex:
     beta = 1.0 + slope * slope
     rho = (1.0 + size * size).sqrt()
     below = 1.0 + beta * size * size
-    found = Complex(beta * rho * size / below, slope / below)
+    found = Complex((beta * rho * size / below).where(x.equals(0.0), x), slope / below)
     cosine, sine = _circular(y)
-    tail = 4.0 * sine * cosine * (abs(x) * -2.0).exp()
-    far = Complex(x.like(1.0).with_sign_of(x), tail.where(_is_infinite(x), 0.0))
-    found = found.where(is_far, far)
+    tail = (4.0 * sine * cosine * (abs(x) * -2.0).exp()).where(_is_infinite(x), 0.0)
+    found = found.where(is_far, Complex(x.like(1.0).with_sign_of(x).where(tail.is_nan(), tail), tail))
     return Complex(found.re, found.im.where(y.equals(0.0), y))
 
 
