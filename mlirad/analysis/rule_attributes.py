@@ -59,7 +59,7 @@ def drop_own_rule(function: Operation) -> None:
 
 def float_results(function: func.FuncOp) -> list[int]:
     """The results of a function that have cotangents and tangents."""
-    return [number for number, type in enumerate(function.function_type.outputs.data) if types.is_float(type)]
+    return [number for number, type in enumerate(function.function_type.outputs.data) if types.is_inexact(type)]
 
 
 def flows_by_rule(function: func.FuncOp, rule: NamedRule) -> Iterator[tuple[int, int]]:

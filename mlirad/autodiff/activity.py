@@ -25,7 +25,7 @@ Dependence = dict[str, frozenset[tuple[int, int]]]
 def flows(op: Operation, calls: Mapping[str, frozenset[tuple[int, int]]]) -> Iterator[Flow]:
     """The pairs (from, to) of float values between which the op carries a derivative; of its own, not its regions'."""
     for source, sink in _all_flows(op, calls):
-        if types.is_float(source.type) and types.is_float(sink.type):
+        if types.is_inexact(source.type) and types.is_inexact(sink.type):
             yield source, sink
 
 
@@ -133,7 +133,7 @@ def _pairs(function: func.FuncOp, calls: Dependence) -> Iterator[tuple[int, int]
 
 
 def _reached(starts: Iterable[SSAValue], edges: dict[SSAValue, list[SSAValue]]) -> set[SSAValue]:
-    reached = {value for value in starts if types.is_float(value.type)}
+    reached = {value for value in starts if types.is_inexact(value.type)}
     pending = list(reached)
     while pending:
         for following in edges.get(pending.pop(), ()):

@@ -63,6 +63,9 @@ class RecordOffsets:
     @staticmethod
     def of(value_types: Sequence[Attribute]) -> RecordOffsets:
         for type in value_types:
+            if types.is_complex(type):
+                message = "a function that calls itself would have to keep complex numbers"
+                raise DifferentiationError(message, types.from_location(current_location()))
             if len(types.shape(type)) > 1 and not types.is_static(type):
                 message = f"a function that calls itself would have to keep an array of unknown size, {type}"
                 raise DifferentiationError(message, types.from_location(current_location()))

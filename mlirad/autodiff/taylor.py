@@ -165,7 +165,7 @@ class Taylor:
             assert op is not None
             given = [*operands, *results]
             types_of = [value.type for value in (*op.operands, *op.results)]
-            moving = [k for k, operand in enumerate(op.operands) if types.is_float(operand.type)]
+            moving = [k for k, operand in enumerate(op.operands) if types.is_inexact(operand.type)]
             block = Block(arg_types=[*types_of, *(types_of[k] for k in moving)])
             nodes: dict[SSAValue, SeriesNode] = dict(zip((*op.operands, *op.results), given, strict=True))
             derivatives = [self._derivative(operands[k]) for k in moving]

@@ -17,11 +17,13 @@ class Grad(Request):
 
     argnums: an int or a name gives one gradient, a tuple a tuple. has_aux: the function returns (value, aux).
     with_value: the result is (value, gradients); with has_aux, ((value, aux), gradients) or (gradients, aux).
+    holomorphic: arguments and value are complex, and the derivative is complex.
     """
 
     argnums: Argnums = 0
     has_aux: bool = False
     with_value: bool = False
+    holomorphic: bool = False
 
     @property
     def __name__(self) -> str:
@@ -88,6 +90,7 @@ class Jacobian(Request):
     argnums: Argnums = 0
     has_aux: bool = False
     is_forward: bool = True
+    holomorphic: bool = False
 
     @property
     def __name__(self) -> str:
@@ -104,6 +107,7 @@ class Hessian(Request):
 
     argnums: Argnums = 0
     has_aux: bool = False
+    holomorphic: bool = False
 
     @property
     def summary(self) -> str:

@@ -94,7 +94,7 @@ def _by_tangent(
 ) -> list[SSAValue]:
     """The results of a call, which depend on its arguments as its tangents do."""
     with building(InsertPoint.before(call)), located(call.location):
-        stopped = [emit(StopOp, Expr(x)).value if types.is_float(x.type) else x for x in call.operands]
+        stopped = [emit(StopOp, Expr(x)).value if types.is_inexact(x.type) else x for x in call.operands]
         moved = [(Expr(call.operands[number]) - Expr(stopped[number])).value for number in part.wrt]
     results = _inlined(call, tangent, [*stopped, *moved], inside, within)
     with building(InsertPoint.before(call)), located(call.location):

@@ -376,7 +376,7 @@ def _prepared(callees: Callees, request: RequestOp, callee: func.FuncOp, kind: s
 
 def _require_floats(request: RequestOp, what: str, numbers: Sequence[int], values: Sequence[SSAValue]) -> None:
     for number, value in zip(numbers, values, strict=True):
-        if not types.is_float(value.type):
+        if not types.is_inexact(value.type):
             raise DifferentiationError(
                 f"{what} {number} of @{request.callee.root_reference.data} is {value.type}, and only floats have a "
                 "derivative",

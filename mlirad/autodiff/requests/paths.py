@@ -43,7 +43,7 @@ class PathCounts(Tangent):
             return
         if not isinstance(op, ElementwiseOp):
             for operand in op.operands:
-                if operand in self.decided and not types.is_float(operand.type):
+                if operand in self.decided and not types.is_inexact(operand.type):
                     raise _refusal(op, "which elements are used here depends on the values of the arguments")
         found = op.paths(given, [Expr(result) for result in op.results], [Expr(each) for each in op.operands])
         if found is None:

@@ -66,5 +66,5 @@ def series_of_loop(module: ModuleOp, op: NdOp, series: Sequence[Sequence[SSAValu
     name = f"{op.name.removeprefix('nd.')}.tangent"
     function = add_function(module, name, block, [each.type for each in results], op.location)
     _, found = series_along(function, op.operands, wrt, [one for one in series if one is not None], 0)
-    assert all(types.is_float(result.type) for result in op.results)
+    assert all(types.is_inexact(result.type) for result in op.results)
     return found

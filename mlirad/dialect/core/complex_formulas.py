@@ -143,7 +143,7 @@ def _hyperbolic(x: Real) -> tuple[Real, Real, Real]:
 @in_double
 def sinh(z: Complex) -> Complex:
     (cosh_x, sinh_x, factor), (cosine, sine) = _hyperbolic(z.re), _circular(z.im)
-    re = (sinh_x * cosine * factor).where(z.re.equals(0.0), z.re)
+    re = (sinh_x * cosine * factor).where(z.re.equals(0.0), z.re * z.re.like(1.0).with_sign_of(cosine))
     im = (cosh_x * sine * factor).where(z.im.equals(0.0), z.im)
     return Complex(re.where(both(_is_infinite(z.re), _is_odd(z.im)), _INFINITY), im)
 
@@ -152,7 +152,7 @@ def sinh(z: Complex) -> Complex:
 def cosh(z: Complex) -> Complex:
     (cosh_x, sinh_x, factor), (cosine, sine) = _hyperbolic(z.re), _circular(z.im)
     re = (cosh_x * cosine * factor).where(both(_is_infinite(z.re), _is_odd(z.im)), _INFINITY)
-    zero = z.re.like(0.0).with_sign_of(z.re) * z.re.like(1.0).with_sign_of(z.im)
+    zero = z.re.like(0.0).with_sign_of(z.re) * z.re.like(1.0).with_sign_of(sine)
     im = (sinh_x * sine * factor).where(any_of(z.re.equals(0.0), z.im.equals(0.0)), zero)
     return Complex(re, im)
 

@@ -61,7 +61,7 @@ class NumpyText:
     lax: NumpyText | None = None
     thin: tuple[NumpyText, tuple[int, ...]] | None = None
     negated: NumpyText | None = None
-    literal: bool | int | float | None = None
+    literal: bool | int | float | complex | None = None
     operation: tuple[NumpyText, str, NumpyText] | None = None
 
     def within(self, rank: Rank) -> NumpyText:
@@ -182,6 +182,13 @@ def dtype_name(element: Attribute) -> str:
 def literal(value: Any) -> NumpyText:
     """A number of Python. It is no number of NumPy yet, whose dtype may differ."""
     plain = value.item() if isinstance(value, np.generic | np.ndarray) else value
+    if isinstance(plain, complex):
+        parts = ["".join(map(str, literal(part).parts)) for part in (plain.real, plain.imag)]
+        spelled = (
+            f"{parts[1]}j" if str(plain.real) == "0.0" and np.isfinite(plain.imag) else f"complex({', '.join(parts)})"
+        )
+        rank = Rank.SIGN if spelled.startswith("-") else Rank.ATOM
+        return NumpyText((spelled,), rank, is_numpy=False, literal=plain)
     if isinstance(plain, float):
         spelled = repr(abs(plain)).replace("e+", "e")
         spelled = {"inf": "np.inf", "nan": "np.nan"}.get(spelled, spelled)
@@ -307,7 +314,7 @@ class NumpySource(ABC):
             return self.called(function, *operands)
         x, y = operands
         symbol, rank = operator.symbol, operator.rank
-        if symbol in ("==", "!=") and x.parts == y.parts and types.is_float(self.op.operands[0].type):
+        if symbol in ("==", "!=") and x.parts == y.parts and types.is_inexact(self.op.operands[0].type):
             return self._is_nan(x, symbol == "!=")
         if rank is Rank.COMPARISON and any(isinstance(each.literal, bool) for each in operands):
             return self.called(function, *operands)

@@ -158,7 +158,7 @@ class ComplexOp(BinaryOp):
 
     def numpy_source(self, source: NumpySource) -> NumpyText:
         """Written as a matrix of pairs: 1j * inf has a nan."""
-        x, y = source.elements()
+        x, y = source.operands()
         kind = "np.complex64" if types.element_type(self.result.type) == types.C64 else "np.complex128"
         if not types.is_tensor(self.result.type):
             return called(kind, called("complex", x, y))

@@ -29,6 +29,7 @@ from mlirad.dialect.core.numpy_source import (
 from mlirad.dialect.core.op import Cotangent, Generic, Given, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import Complex, both, choose, compare, number, scalar_op
+from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.elementwise import BinaryOp, ElementwiseOp, floats, require_same
 from mlirad.errors import DTypeError, ShapeError
 
@@ -266,5 +267,8 @@ class AnnihilateOp(ElementwiseOp):
 
 
 def annihilated(product: Expr, *factors: Expr) -> Expr:
-    """A product with 0 where all of these factors are exactly 0, whatever the others are there."""
-    return emit(AnnihilateOp, product, *factors)
+    """A product with 0 where all of these factors are exactly 0, whatever the others are there.
+
+    A real factor may have a complex product.
+    """
+    return emit(AnnihilateOp, product, *(cast(factor, product.element) for factor in factors))

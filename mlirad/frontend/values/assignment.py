@@ -89,6 +89,8 @@ def _cast_to_store(value: Traced, dtype: np.dtype, casts_scalars: bool) -> Expr:
     if value.ndim:
         return cast_expr(value.expr, element)
     expr = value.scalar
+    if value.weak and value.kind is complex and dtype.kind in "iuf":
+        raise DTypeError("must be real number, not complex", hint="store z.real")
     if nep50.is_cast_in_store(stand_in(value), dtype, is_array=value.zero_d, casts_scalars=casts_scalars):
         return cast_expr(expr, element)
     if value.kind is float:

@@ -271,7 +271,7 @@ def is_cast_in_store(source: StandIn, dtype: np.dtype, *, is_array: bool, casts_
     Arrays are cast, 0-d ones too. A number must fit in an integer dtype: Python's in any, NumPy's in a signed one.
     NumPy's are cast where they are stored as arrays are (casts_scalars: by a mask, say).
     """
-    if is_array or dtype.kind not in "iu":
+    if is_array or dtype.kind not in "iu" or (isinstance(source, np.dtype) and source.kind == "c"):
         return True
     if isinstance(source, np.dtype) and (casts_scalars or dtype.kind == "u"):
         return True

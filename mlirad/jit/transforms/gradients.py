@@ -33,6 +33,7 @@ def grad(
     *,
     argnames: Names = None,
     grad_position: Numbers = None,
+    holomorphic: bool = False,
     **options: Any,
 ) -> Kernel[P, Any]: ...
 @stands_for(Grad)
@@ -43,6 +44,7 @@ def grad(
     *,
     argnames: Names = None,
     grad_position: Numbers = None,
+    holomorphic: bool = False,
     **options: Any,
 ) -> Kernel:
     """The gradient of a scalar function.
@@ -52,6 +54,8 @@ def grad(
     those of argnums. With neither it is argument 0. Arguments may be passed by position or by keyword. A gradient has
     its argument's shape, dtype and pytree structure.
     has_aux: the function returns (value, aux), and the result is (gradients, aux).
+    holomorphic: the function is complex-differentiable, of complex arguments and value, and the gradient is its complex
+    derivative. Without it the value u is real, and the gradient for a complex argument x + iy is du/dx - i du/dy.
     options: as of `jit`; without them, the options of the function, if it is jitted, except donate_argnums.
 
     Raises, when called, mlirad.DifferentiationError (a TypeError), at the place in the source, for a value that is not
@@ -59,7 +63,7 @@ def grad(
     and dataclasses is written once, as the function itself would.
     """
     chosen = argnums_of(argnums, grad_position, argnames)
-    request = Grad(plain(checked_callable(function)), chosen, has_aux, False)
+    request = Grad(plain(checked_callable(function)), chosen, has_aux, False, holomorphic)
     return kernel_of(request, options_given(grad, options, inherited(function)))
 
 
@@ -71,6 +75,7 @@ def value_and_grad(
     *,
     argnames: Names = None,
     grad_position: Numbers = None,
+    holomorphic: bool = False,
     **options: Any,
 ) -> Kernel[P, tuple[R, Any]]:
     """The value of a scalar function and its gradient: (value, gradients), or ((value, aux), gradients) with has_aux.
@@ -78,7 +83,7 @@ def value_and_grad(
     See `grad`. The forward sweep runs once.
     """
     chosen = argnums_of(argnums, grad_position, argnames)
-    request = Grad(plain(checked_callable(function)), chosen, has_aux, True)
+    request = Grad(plain(checked_callable(function)), chosen, has_aux, True, holomorphic)
     return kernel_of(request, options_given(value_and_grad, options, inherited(function)))
 
 
@@ -94,6 +99,7 @@ def jacfwd(
     *,
     argnames: Names = None,
     grad_position: Numbers = None,
+    holomorphic: bool = False,
     **options: Any,
 ) -> Kernel[P, Any]: ...
 @stands_for(partial(Jacobian, is_forward=True))
@@ -104,6 +110,7 @@ def jacfwd(
     *,
     argnames: Names = None,
     grad_position: Numbers = None,
+    holomorphic: bool = False,
     **options: Any,
 ) -> Kernel:
     """The Jacobian of a function, in forward mode: by the tangents of each number of the arguments.
@@ -118,7 +125,7 @@ def jacfwd(
     not of floats.
     """
     chosen = argnums_of(argnums, grad_position, argnames)
-    request = Jacobian(plain(checked_callable(function)), chosen, has_aux, True)
+    request = Jacobian(plain(checked_callable(function)), chosen, has_aux, True, holomorphic)
     return kernel_of(request, options_given(jacfwd, options, inherited(function)))
 
 
@@ -134,6 +141,7 @@ def jacrev(
     *,
     argnames: Names = None,
     grad_position: Numbers = None,
+    holomorphic: bool = False,
     **options: Any,
 ) -> Kernel[P, Any]: ...
 @stands_for(partial(Jacobian, is_forward=False))
@@ -144,6 +152,7 @@ def jacrev(
     *,
     argnames: Names = None,
     grad_position: Numbers = None,
+    holomorphic: bool = False,
     **options: Any,
 ) -> Kernel:
     """The Jacobian of a function, in reverse mode: by the cotangents of each number of the result.
@@ -151,7 +160,7 @@ def jacrev(
     See `jacfwd`, which gives the same. The forward sweep runs once, the reverse sweep for each number of the result.
     """
     chosen = argnums_of(argnums, grad_position, argnames)
-    request = Jacobian(plain(checked_callable(function)), chosen, has_aux, False)
+    request = Jacobian(plain(checked_callable(function)), chosen, has_aux, False, holomorphic)
     return kernel_of(request, options_given(jacrev, options, inherited(function)))
 
 
@@ -171,6 +180,7 @@ def hessian(
     *,
     argnames: Names = None,
     grad_position: Numbers = None,
+    holomorphic: bool = False,
     **options: Any,
 ) -> Kernel[P, Any]: ...
 @stands_for(Hessian)
@@ -181,6 +191,7 @@ def hessian(
     *,
     argnames: Names = None,
     grad_position: Numbers = None,
+    holomorphic: bool = False,
     sparsity: Any = None,
     **options: Any,
 ) -> Kernel | SparseDerivative:
@@ -195,7 +206,7 @@ def hessian(
         if has_aux:
             raise TypeError("hessian(): a sparse Hessian is of a function that returns one number, without aux")
         return _sparse(hessian, function, chosen, sparsity, options)
-    request = Hessian(plain(checked_callable(function)), chosen, has_aux)
+    request = Hessian(plain(checked_callable(function)), chosen, has_aux, holomorphic)
     return kernel_of(request, options_given(hessian, options, inherited(function)))
 
 

@@ -40,6 +40,7 @@ from mlirad.dialect.effects.draw import DrawOp
 from mlirad.dialect.effects.print_op import PrintOp
 from mlirad.dialect.functions import (
     bessel,
+    complex_parts,
     error_functions,
     exponentials,
     float_parts,
@@ -71,6 +72,7 @@ from mlirad.testing.interpreter import run
 from mlirad.tree import words_of
 
 F32, F64 = np.float32, np.float64
+C64, C128 = np.complex64, np.complex128
 I8, I64, U8, U64, BOOL = np.int8, np.int64, np.uint8, np.uint64, np.bool_
 ARITHMETIC = (F32, F64, I8, I64, U8, U64)
 WORDS = words_of(np.random.default_rng(0))
@@ -152,6 +154,11 @@ HALVES = np.concatenate([SPECIAL, np.arange(-4.5, 5), [0.49999999999999994, -0.2
 E, D, H, C, M, R = elementwise, division, choice, compare, movement, reduction
 A, B = _x(6), _x(6)[::-1].copy()
 X, N, FP, EF, GF, NE = exponentials, trigonometry, float_parts, error_functions, gammas, native_elements
+Z, ZW = A + 1j * B, B[::2].repeat(2) - 1j * A  # (the derivatives: tests/unit/derivatives/test_complex_derivatives.py)
+CP = complex_parts
+OF_COMPLEX = (CP.RealOp, CP.ImagOp, CP.ModulusOp, CP.ConjOp, E.NegOp, E.ExpOp, E.LogOp, E.SinOp, E.CosOp, E.TanhOp)
+OF_COMPLEX += (E.SqrtOp, N.TanOp, N.SinhOp, N.CoshOp)
+OF_COMPLEX_PAIRS = (E.AddOp, E.SubOp, E.MulOp, E.DivOp, C.EqualOp, C.NotEqualOp)
 SMALL = A / 8  # in (-1, 1)
 LDEXP = {"function": "catalogue_ldexp", "zeros": 0}
 mlirad.register_op("catalogue_ldexp", ctypes.CDLL(None).ldexp, signature="double(double, int)")
@@ -317,6 +324,11 @@ SAMPLES: list[Sample] = [
         for dtype in (I8, I64)
     ),
     *(Sample(op, (np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)), smooth=False) for op in (D.FloorDivOp, D.ModOp)),
+    *(Sample(op, (Z,), (C64, C128), smooth=False) for op in OF_COMPLEX),
+    *(Sample(op, (Z, ZW), (C64, C128), smooth=False) for op in OF_COMPLEX_PAIRS),
+    Sample(CP.ComplexOp, (A, B), (F64,), smooth=False),
+    *(Sample(C.CastOp, (Z,), (C64, C128), to=to, smooth=False) for to in (C64, C128, F32, F64, I64, BOOL)),
+    *(Sample(C.CastOp, (A,), ARITHMETIC, to=to, smooth=False) for to in (C64, C128)),
     *unary(E.NegOp, A, ARITHMETIC),
     *unary(E.ExpOp, A),
     *unary(E.LogOp, _positive(6)),
@@ -690,6 +702,9 @@ def results_of(op: NdOp, arrays: Sequence[Any]) -> tuple[Any, ...]:
 def require_numpys(sample: Sample, actual: Any, expected: Any) -> None:
     assert np.asarray(actual).dtype == np.asarray(expected).dtype
     assert np.shape(actual) == np.shape(expected)
+    if np.asarray(expected).dtype.kind == "c":
+        np.testing.assert_allclose(actual, expected, rtol=4 * np.finfo(np.asarray(expected).dtype).eps)
+        return
     if np.asarray(expected).dtype.kind != "f":
         np.testing.assert_array_equal(actual, expected)
         return
@@ -890,6 +905,10 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
         (op, [types.I64], {}, None)
         for op in (EF.ErfOp, EF.ErfcOp, EF.ErfcxOp, EF.ErfinvOp, EF.ErfcinvOp, GF.GammaOp, GF.LgammaOp)
     ),
+    *((op, [types.F64], {}, None) for op in (CP.RealOp, CP.ImagOp, CP.ModulusOp, CP.ConjOp)),
+    (CP.ComplexOp, [types.F16, types.F16], {}, None),
+    *((op, [types.C128], {}, None) for op in (N.ArctanOp, rounding.FloorOp, E.AbsOp, E.SignOp)),
+    (C.LessOp, [types.C128, types.C128], {}, None),
     (GF.PolygammaOp, [types.I64], {"order": 1}, None),
     *((op, [types.I64], {"order": 1}, None) for op in (bessel.BesselJOp, bessel.BesselYOp, bessel.BesselIOp)),
     *((op, [types.I64], {"order": 1}, None) for op in (bessel.BesselIeOp, bessel.BesselKOp, bessel.BesselKeOp)),

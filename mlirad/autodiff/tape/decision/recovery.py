@@ -152,7 +152,7 @@ class Recovery:
         if allowed is not Rule.ALLOWED and not (allowed is Rule.WITHOUT_EFFECT and is_answered):
             return False
         # What decides (a predicate, an index) is recomputed only where the bits are sure to be the same.
-        decides = not types.is_float(value.type) and any(types.is_float(v.type) for v in op.operands)
+        decides = not types.is_inexact(value.type) and any(types.is_inexact(v.type) for v in op.operands)
         return not decides or all(self._is_exact(operand) for operand in op.operands)
 
     def _is_exact(self, value: SSAValue) -> bool:
@@ -164,7 +164,7 @@ class Recovery:
         return self._exact.get(value, True)
 
     def _rounds_exactly(self, op: Operation) -> bool:
-        if op.parent is self.entry or op.regions or not any(types.is_float(result.type) for result in op.results):
+        if op.parent is self.entry or op.regions or not any(types.is_inexact(result.type) for result in op.results):
             return True  # visible, or stored, or a decision that is stored unless it is exact itself
         return _cost(op) <= ROUNDED_EXACTLY and all(self._exact.get(operand, True) for operand in op.operands)
 
@@ -181,7 +181,7 @@ def _induction(value: BlockArgument) -> Count | None:
 def _cost(op: Operation) -> float:
     """What it costs to run the op once. Arithmetic on indices and conditions is free."""
     values = [*op.operands, *op.results]
-    if not any(types.is_float(value.type) or types.is_tensor(value.type) for value in values):
+    if not any(types.is_inexact(value.type) or types.is_tensor(value.type) for value in values):
         return 0.0
     if not isinstance(op, NdOp):
         return 1.0

@@ -24,6 +24,7 @@ from mlirad.frontend.interpreter import iteration, storage
 from mlirad.frontend.interpreter.calls import outline, recursion
 from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
 from mlirad.frontend.interpreter.calls.transforms.chosen_arguments import chosen_arguments
+from mlirad.frontend.interpreter.calls.transforms.complex_derivatives import Kind
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import buffers_of, list_in_arrays
 from mlirad.frontend.values.assignment import assignable
@@ -78,7 +79,7 @@ class PulledBack:
 def differentiable(context: Context, leaf: Value, what: str) -> Value:
     """A leaf that has a derivative. Raises DifferentiationError for one that has none."""
     leaf = recursion.as_number(context.use(leaf))
-    if isinstance(leaf, Ref | Traced) and leaf.dtype.kind == "f":
+    if isinstance(leaf, Ref | Traced) and leaf.dtype.kind in "fc":
         return leaf
     dtype = f"of dtype {leaf.dtype}" if isinstance(leaf, Ref | Traced) else kind_of(leaf)
     hint = "leave it out of argnums= if it is a count, an index or a shape; if it is a quantity, pass "
@@ -89,10 +90,11 @@ def differentiable(context: Context, leaf: Value, what: str) -> Value:
     raise DifferentiationError(f"{what} is {dtype}, and only floats have derivatives", context.location, hint)
 
 
-def activated(context: Context, value: Value, what: str) -> Value:
-    return outline.mapped(
-        context, value, lambda leaf: differentiable(context, leaf, what), partial(outline.owner_of_copy, context), True
-    )
+def activated(context: Context, value: Value, what: str, kind: Kind) -> Value:
+    def active(leaf: Value) -> Value:
+        return kind.require_input(context, differentiable(context, leaf, what))
+
+    return outline.mapped(context, value, active, partial(outline.owner_of_copy, context), True)
 
 
 def require_dense(context: Context, value: Value, what: str) -> None:
@@ -171,8 +173,11 @@ def emit_request(
 def gradient(
     context: Context, function: Value, request: Grad, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> Value:
-    outlined, wanted, wrt = outlined_for(context, function, request.argnums, args, kwargs)
+    kind = Kind("grad", request.holomorphic)
+    outlined, wanted, wrt = outlined_for(context, function, request.argnums, args, kwargs, kind)
     value, aux = value_and_aux(context, outlined, request, name_of_value(function))
+    if isinstance(value, Ref | Traced):
+        kind.require_output(context, value, name_of_value(function))
     if isinstance(value, Static):
         return constant_gradient(context, outlined, request, wanted)
     seed = constant(1, outlined.callee.function_type.outputs.data[0])
@@ -189,6 +194,7 @@ def outlined_for(
     argnums: Argnums,
     args: Sequence[Value],
     kwargs: dict[str, Value],
+    kind: Kind,
 ) -> tuple[Outlined, list[Any], list[int]]:
     """A function that is differentiated with respect to chosen arguments, these (plain), and the callee's numbers of
     their leaves."""
@@ -197,7 +203,7 @@ def outlined_for(
     callers = [*args, *kwargs.values()]
     named = [*map(str, range(len(args))), *map(repr, kwargs)]
     given = [
-        activated(context, arg, f"argument {named[number]} of {name}") if number in chosen else arg
+        activated(context, arg, f"argument {named[number]} of {name}", kind) if number in chosen else arg
         for number, arg in enumerate(callers)
     ]
     wanted = [outline.plain_result(context, given[number]) for number in chosen]
@@ -222,7 +228,7 @@ def value_and_aux(context: Context, outlined: Outlined, request: Grad, name: str
     location = context.returned.get(name, context.location)
     if request.has_aux:
         value, aux = require_pair(context, outlined, name)
-    scalar = isinstance(value, Ref | Traced) and value.shape == () and value.dtype.kind == "f"
+    scalar = isinstance(value, Ref | Traced) and value.shape == () and value.dtype.kind in "fc"
     if scalar or (isinstance(value, Static) and isinstance(value.value, float)):
         return value, aux
     if isinstance(value, Ref) and value.shape:
@@ -300,7 +306,7 @@ def tangents(
     require_active(context, wrt, primals, name)
     result = require_pair(context, outlined, name)[0] if has_aux else outlined.result
     own = outlined.leaves[: sum(1 for _ in outline.result_leaves(context, result))]
-    outs = [k for k, leaf in enumerate(own) if leaf.dtype.kind == "f"]
+    outs = [k for k, leaf in enumerate(own) if leaf.dtype.kind in "fc"]
     results = emit_request(context, kind, outlined, others, wrt, outs)
     rebuilt = outline.rebuilt(context, outlined.result, results)
     out, *aux = pair_of(rebuilt) if has_aux and isinstance(rebuilt, Tuple) else (rebuilt,)
@@ -337,7 +343,7 @@ def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Exp
         assert isinstance(out, Object)
         entry = context.as_is(out)
         arrays = [
-            next(tangents) if part.dtype.kind == "f" else filled(0, shape_of(array), array.element)
+            next(tangents) if part.dtype.kind in "fc" else filled(0, shape_of(array), array.element)
             for part, array in zip(result.parts[1:], buffers_of(entry), strict=True)
             if isinstance(part, Traced)
         ]
@@ -345,7 +351,7 @@ def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Exp
     if isinstance(result, Static):
         return Static(0.0)
     element = types.from_dtype(result.dtype)
-    if result.dtype.kind == "f":
+    if result.dtype.kind in "fc":
         tangent = next(tangents)
     elif isinstance(result, Traced) or not result.shape:
         tangent = constant(0, element if isinstance(result, Traced) else types.tensor((), element))
@@ -399,7 +405,7 @@ def forward_sweep(
     require_no_list(context, result, name)
     # The leaves of the value come first, then the leaves of the aux.
     leaves = outlined.leaves[: sum(1 for _ in outline.result_leaves(context, result))]
-    outs = tuple(k for k, leaf in enumerate(leaves) if leaf.dtype.kind == "f")
+    outs = tuple(k for k, leaf in enumerate(leaves) if leaf.dtype.kind in "fc")
     results = emit_request(context, ForwardOp, outlined, [], wrt, outs)
     rebuilt = outline.rebuilt(context, outlined.result, results)
     parts = pair_of(rebuilt) if has_aux and isinstance(rebuilt, Tuple) else (rebuilt,)
@@ -437,7 +443,7 @@ def call_pullback(context: Context, request: PulledBack, residuals: Expr, args: 
 
 
 def has_derivative(leaf: Value) -> TypeGuard[Ref | Traced]:
-    return isinstance(leaf, Ref | Traced) and leaf.dtype.kind == "f"
+    return isinstance(leaf, Ref | Traced) and leaf.dtype.kind in "fc"
 
 
 def is_zero(value: Any) -> bool:

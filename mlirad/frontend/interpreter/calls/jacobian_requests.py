@@ -28,6 +28,7 @@ from mlirad.frontend.interpreter import dispatch
 from mlirad.frontend.interpreter.calls import derivative_requests, outline, recursion
 from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
 from mlirad.frontend.interpreter.calls.transforms.chosen_arguments import chosen_arguments
+from mlirad.frontend.interpreter.calls.transforms.complex_derivatives import Kind
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.sizes import filled
 from mlirad.frontend.values.traced import Traced
@@ -42,7 +43,7 @@ def hessian(
     context: Context, function: Value, request: Hessian, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> Value:
     """Forward over reverse: one forward sweep with tangents of the gradient's own sweeps for each number."""
-    options = {"argnums": request.argnums, "has_aux": request.has_aux}
+    options = {"argnums": request.argnums, "has_aux": request.has_aux, "holomorphic": request.holomorphic}
     gradient = Transformed(function, Jacobian(None, **options, is_forward=False))
     return dispatch.call(context, Transformed(gradient, Jacobian(None, **options, is_forward=True)), args, kwargs)
 
@@ -68,11 +69,16 @@ def jacobian(
     name = name_of_value(function)
     for number in chosen_arguments(context, request.argnums, function, args, kwargs):
         derivative_requests.require_dense(context, [*args, *kwargs.values()][number], "a Jacobian")
-    outlined, wanted, wrt = derivative_requests.outlined_for(context, function, request.argnums, args, kwargs)
+    transform = "jacfwd" if request.is_forward else "jacrev"
+    outlined, wanted, wrt = derivative_requests.outlined_for(
+        context, function, request.argnums, args, kwargs, Kind(transform, request.holomorphic)
+    )
     value, aux = outlined.result, None
     if request.has_aux:
         value, aux = derivative_requests.require_pair(context, outlined, name)
     outs = list(range(_require_floats(context, value, name)))
+    for leaf in outlined.leaves[: len(outs)]:
+        Kind(transform, request.holomorphic).require_output(context, leaf, name)
     inputs = [outlined.callee.function_type.inputs.data[number] for number in wrt]
     if not all(map(types.is_static, (*inputs, *(outlined.callee.function_type.outputs.data[k] for k in outs)))):
         raise context.refusal(f"a Jacobian of {name}, whose size depends on data", "use mlirad.jvp or mlirad.vjp")
@@ -101,7 +107,7 @@ def _require_floats(context: Context, value: Any, name: str) -> int:
     for leaf in outline.result_leaves(context, value, with_static=True):
         if isinstance(leaf, Static) and isinstance(leaf.value, float | np.floating):
             continue
-        if isinstance(leaf, Static) or leaf.dtype.kind != "f":
+        if isinstance(leaf, Static) or leaf.dtype.kind not in "fc":
             hint = "return floats, or return it as aux (has_aux=True)"
             raise DifferentiationError(f"{name} returns {kind_of(leaf)}, which has no derivative", location, hint)
         count += 1

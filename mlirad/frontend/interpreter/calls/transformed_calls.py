@@ -141,6 +141,6 @@ def call_stop_gradient(context: Context, args: tuple[Value, ...], kwargs: dict[s
         if not isinstance(leaf, Ref | Traced):
             return leaf
         contents = outline.contents(context, leaf)
-        return outline.copy_of(context, leaf, emit(StopOp, contents) if leaf.dtype.kind == "f" else contents)
+        return outline.copy_of(context, leaf, emit(StopOp, contents) if leaf.dtype.kind in "fc" else contents)
 
     return outline.mapped(context, x, stopped)

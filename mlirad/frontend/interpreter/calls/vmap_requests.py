@@ -157,7 +157,7 @@ def call_of_parts(
         raise context.refusal(message, "return what it computes")
     for leaf in outline.result_leaves(context, outlined.result, with_static=True):
         if (
-            leaf.dtype.kind != "f"
+            leaf.dtype.kind not in "fc"
             if isinstance(leaf, Ref | Traced)
             else not isinstance(leaf.value, float | np.floating)
         ):

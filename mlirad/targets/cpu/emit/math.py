@@ -1,16 +1,19 @@
-"""Reads: math on scalars and vectors. Writes: LLVM intrinsics, or C library calls lane by lane. Leaves: no math op."""
+"""Reads: math on scalars and vectors, complex on scalars. Writes: LLVM intrinsics, or C library calls lane by lane;
+arithmetic on the parts of complex numbers. Leaves: no math op, and no complex op that mlirad makes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects import complex as complexes
 from xdsl.dialects import math
-from xdsl.dialects.builtin import Float32Type
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import ArrayAttr, ComplexType, Float32Type, FloatAttr
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirad.targets.cpu.emit.arith import fast_flags
+from mlirad.targets.cpu.emit.descriptor import Parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule
-from mlirad.targets.cpu.emit.llvm_types import element_of, filled, is_float, lanes_of, llvm_type, suffix
+from mlirad.targets.cpu.emit.llvm_types import element_of, filled, is_float, lanes_of, literal, llvm_type, suffix
 
 
 def lane_by_lane(e: FunctionEmitter, name: str, operands: Sequence[tuple[str, Attribute]], result: Attribute) -> str:
@@ -103,6 +106,43 @@ def emit_ipowi(e: FunctionEmitter, op: math.IPowIOp) -> None:
     e.bind(op.result, power if wide == narrow else e.assign(f"trunc {wide} {power} to {narrow}"))
 
 
+# complex numbers
+
+
+def _parts(e: FunctionEmitter, value: SSAValue) -> Parts:
+    found = e.value(value)
+    assert isinstance(found, Parts)
+    return found
+
+
+def emit_create(e: FunctionEmitter, op: complexes.CreateOp) -> None:
+    e.bind(op.results[0], Parts(*e.words(op.operands)))
+
+
+def emit_re(e: FunctionEmitter, op: complexes.ReOp) -> None:
+    e.bind(op.results[0], _parts(e, op.operands[0]).re)
+
+
+def emit_im(e: FunctionEmitter, op: complexes.ImOp) -> None:
+    e.bind(op.results[0], _parts(e, op.operands[0]).im)
+
+
+def emit_constant(e: FunctionEmitter, op: complexes.ConstantOp) -> None:
+    value = op.properties["value"]
+    assert isinstance(value, ArrayAttr)
+    numbers = [each for each in value.data if isinstance(each, FloatAttr)]
+    e.bind(op.results[0], Parts(*map(literal, numbers)))
+
+
+def emit_add(e: FunctionEmitter, op: complexes.AddOp) -> None:
+    x, y = (_parts(e, operand) for operand in op.operands)
+    type = op.operands[0].type
+    assert isinstance(type, ComplexType)
+    part = llvm_type(type.element_type)
+    pairs = (x.re, y.re), (x.im, y.im)
+    e.bind(op.results[0], Parts(*(e.pure(f"fadd {part} {a}, {b}", a, b) for a, b in pairs)))
+
+
 RULES: dict[type[Operation], Rule] = {
     math.AbsFOp: _intrinsic("fabs"),
     math.AcosOp: _intrinsic("acos"),
@@ -143,4 +183,9 @@ RULES: dict[type[Operation], Rule] = {
     math.RsqrtOp: emit_rsqrt,
     math.FPowIOp: emit_fpowi,
     math.IPowIOp: emit_ipowi,
+    complexes.AddOp: emit_add,
+    complexes.ConstantOp: emit_constant,
+    complexes.CreateOp: emit_create,
+    complexes.ImOp: emit_im,
+    complexes.ReOp: emit_re,
 }

@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
 from mlirad.lowering.to_loops.leaf_functions import LEAF
-from mlirad.targets.cpu.emit import arith, complexes, copying, math, parallel, scf, vector
+from mlirad.targets.cpu.emit import arith, copying, math, parallel, scf, vector
 from mlirad.targets.cpu.emit import func as func_rules
 from mlirad.targets.cpu.emit import memref as memref_rules
 from mlirad.targets.cpu.emit.function import ModuleEmitter, Rule, escaped, ops_in, quoted
@@ -22,7 +22,6 @@ from mlirad.targets.cpu.runtime import runtime_text
 
 RULES: dict[type[Operation], Rule] = {
     **arith.RULES,
-    **complexes.RULES,
     **math.RULES,
     **memref_rules.RULES,
     **copying.RULES,

@@ -38,9 +38,9 @@ def _around(context: Context, function: Value) -> Around:
     numbers: dict[SSAValue, Traced] = {}
     for held in (function, *_names(context, seen), *(each for n in seen.objects for each in state.heap[n].items)):
         for value in inside(held):
-            if isinstance(value, Traced) and types.is_float(value.expr.type) and not value.expr.is_tensor:
+            if isinstance(value, Traced) and types.is_inexact(value.expr.type) and not value.expr.is_tensor:
                 numbers.setdefault(value.expr.value, value)
-    cells = (cell for cell in sorted(seen.cells) if types.is_float(state.store[cell].type))
+    cells = (cell for cell in sorted(seen.cells) if types.is_inexact(state.store[cell].type))
     return Around(seen, numbers, tuple(cell for cell in cells if types.is_static(state.store[cell].type)))
 
 

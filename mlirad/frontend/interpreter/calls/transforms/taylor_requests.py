@@ -46,7 +46,7 @@ def jet(context: Context, function: Value, args: Sequence[Value], kwargs: dict[s
     outlined = outline.outline(context, function, primals, {}, callers)
     wrt = derivative_requests.active_numbers(outlined, leaves)
     derivative_requests.require_active(context, wrt, primals, name)
-    outs = [k for k, leaf in enumerate(outlined.leaves) if leaf.dtype.kind == "f"]
+    outs = [k for k, leaf in enumerate(outlined.leaves) if leaf.dtype.kind in "fc"]
     op = JetOp.of_order(outlined.callee, outlined.operands, [other.value for other in others], wrt, outs)
     results = outline.results_of(context, outlined, insert(op).results)
     out = outline.rebuilt(context, outlined.result, results)
