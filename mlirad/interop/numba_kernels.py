@@ -28,6 +28,7 @@ from mlirad.contract.results import (
     ArgumentAlias,
     ArrayResult,
     CaptureAlias,
+    PartStep,
     Result,
     SameResult,
     ScalarResult,
@@ -289,6 +290,8 @@ def _as_type(
         case ViewResult(base) if not isinstance(base, CaptureAlias):
             array = _argument(base, given) if isinstance(base, ArgumentAlias) else base
             last = leaf.steps[-1]
+            if isinstance(last, PartStep):
+                raise TypeError("a kernel called by Numba returns no view of the parts of complex numbers: copy it")
             axes = last.axes if isinstance(last, SliceStep) else last.shape
             dtype = from_dtype(array.dtype) if isinstance(array, ArrayResult) else array.dtype
             return types.Array(dtype, len(axes), "A")

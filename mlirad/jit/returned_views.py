@@ -23,7 +23,10 @@ def view_of(array: np.ndarray, leaf: ViewResult, results: Sequence[Any]) -> np.n
             view = _seen_by(view, step)
     except ValueError:
         # Not each step need be a view, if all of them together are: a diagonal is a slice of all elements in a line.
-        view = _by_strides(array, steps)
+        parts = [step for step in steps if isinstance(step, PartStep)]
+        view = _by_strides(array, [step for step in steps if not isinstance(step, PartStep)])
+        for step in parts:
+            view = _seen_by(view, step)
     if leaf.readonly and view.flags.writeable:
         view = view.view()
         view.flags.writeable = False
@@ -36,7 +39,7 @@ def _seen_by(array: np.ndarray, step: _Step) -> np.ndarray:
     if isinstance(step, _Reshape):
         return array.reshape(step.shape, copy=False)
     if isinstance(step, PartStep):
-        return array.real if step.part == "real" else array.imag
+        return getattr(array, step.part)
     strides = [array.strides[axis] * by for axis, by in zip(step.axes, step.steps, strict=True)]
     return np.lib.stride_tricks.as_strided(array, step.shape, strides)
 
@@ -60,7 +63,8 @@ class _Reshape:
     shape: tuple[int, ...]
 
 
-_Step = _Slice | _Reshape | WindowsStep | PartStep
+_Placed = _Slice | _Reshape | WindowsStep
+_Step = _Placed | PartStep
 
 
 def _with_numbers(step: ViewStep, results: Sequence[Any]) -> _Step:
@@ -94,7 +98,7 @@ def _slice(array: np.ndarray, step: _Slice) -> np.ndarray:
     return part
 
 
-def _by_strides(array: np.ndarray, steps: Sequence[_Step]) -> np.ndarray:
+def _by_strides(array: np.ndarray, steps: Sequence[_Placed]) -> np.ndarray:
     """The view, its strides being the distances of neighbours in memory. A copy where no strides give its elements: the
     array lies in memory in another order than NumPy's would."""
     last = steps[-1]
@@ -126,14 +130,14 @@ def _offsets(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
     return offsets
 
 
-def _copied(array: np.ndarray, steps: Sequence[_Step]) -> np.ndarray:
+def _copied(array: np.ndarray, steps: Sequence[_Placed]) -> np.ndarray:
     """What the steps give of an array, as a copy where it is no view."""
     for step in steps:
         array = array.reshape(step.shape) if isinstance(step, _Reshape) else _seen_by(array, step)
     return array
 
 
-def _below(step: _Step, index: Sequence[int]) -> tuple[int, ...]:
+def _below(step: _Placed, index: Sequence[int]) -> tuple[int, ...]:
     """The index in the base of the element that has `index` in the step's result."""
     if isinstance(step, _Reshape):
         return tuple(map(int, np.unravel_index(np.ravel_multi_index(tuple(index), step.shape), step.base)))

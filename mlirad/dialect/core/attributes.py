@@ -50,8 +50,8 @@ def dense(value: Any, type: Attribute) -> Attribute:
         # By bits: -0.0 is not 0.0.
         key = struct.pack("d", value) if value.__class__ is float else value
         if dtype.kind == "c":
-            number = np.asarray(value).astype(dtype)[()]
-            return ComplexNumberAttr(float(number.real), float(number.imag), type)  # pyright: ignore[reportArgumentType]  # a complex type
+            number = complex(np.asarray(value).astype(dtype)[()])
+            return ComplexNumberAttr(number.real, number.imag, type)  # pyright: ignore[reportArgumentType]  # a complex type
         return _scalar(key, value.__class__, dtype) if value.__class__ in (bool, int, float) else _number(value, dtype)
     array = np.asarray(value).astype(dtype)
     if array.size and array.ndim and _all_same(array):
@@ -97,7 +97,9 @@ def value_of(attribute: Attribute, type: Attribute) -> np.ndarray | np.generic:
         return dtype.type(data) if data.__class__ is float else np.array(data).astype(dtype)[()]
     assert isinstance(attribute, DenseIntOrFPElementsAttr)
     # Through object: NumPy would make float64 of integers that do not all fit in int64.
-    items = [complex(*each) for each in attribute.get_values()] if dtype.kind == "c" else attribute.get_values()
+    items: Any = attribute.get_values()
+    if dtype.kind == "c":
+        items = [complex(*each) for each in items]
     values = np.array(items, object if dtype == np.uint64 else None).astype(dtype)
     shape = types.shape(type)
     return np.full(shape, values[0], dtype) if values.size and attribute.is_splat() else values.reshape(shape)

@@ -183,8 +183,9 @@ class NdOp(TypedOp):
         """Whether it computes with its elements and rounds what it gives, so that f16 may be computed in f32."""
         return False
 
-    def on_complex(self, *operands: Complex) -> Complex | Real | Flag:
-        """An element of the result, of an elementwise op on complex numbers: it takes them if it answers."""
+    def on_complex(self, *operands: Any, **named: Any) -> Complex | Real | Flag:
+        """An element of the result, of an elementwise op on complex numbers: it takes them if it answers. operands:
+        each a `Complex`."""
         raise NotImplementedError(self.name)
 
     def is_foldable(self) -> bool:

@@ -323,7 +323,7 @@ def as_dtype(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     That is so of floats beyond the range of uint32 alone, which go by way of int64 here.
     """
     if x.dtype.kind == "c" and dtype.kind not in "cb":
-        x = x.real  # NumPy warns of it
+        x = np.real(x)  # NumPy warns of it
     with np.errstate(all="ignore"):
         return (x.astype(np.int64) if x.dtype.kind == "f" and dtype == np.uint32 else x).astype(dtype)
 

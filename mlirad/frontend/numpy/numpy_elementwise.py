@@ -175,6 +175,7 @@ def _sign_beyond(value: Traced | Number, dtype: np.dtype) -> int:
     try:
         nep50.convert(value, dtype)
     except StaticOverflowError:
+        assert isinstance(value, int)
         return 1 if value > 0 else -1
     return 0
 

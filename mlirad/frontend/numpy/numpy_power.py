@@ -108,6 +108,7 @@ def _of_integers(base: Expr, dtype: np.dtype, exponent: Number | None, y: Any, w
             )
         raise NeedStatic(origins, "the exponent of an integer")
     nep50.convert(exponent, dtype)  # a Python int must fit
+    assert not isinstance(exponent, complex | np.complexfloating)
     if exponent < 0:
         raise StaticValueError(_NEGATIVE)
     assert types.is_integer(base.type)

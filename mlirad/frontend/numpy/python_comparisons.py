@@ -6,6 +6,7 @@ Reads: values and numbers, both Python's. Writes: nd ops. Leaves: an i1 scalar.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -33,10 +34,12 @@ def _of_mixed(ufunc: np.ufunc, integer: Traced | Number, number: Traced | Number
     def relation(x: Traced | Number, y: Traced | Number) -> Expr:
         return numpy_elementwise.call(ufunc, *((x, y) if is_left else (y, x))).expr
 
+    assert not isinstance(number, complex | np.complexfloating), "complex numbers are compared as NumPy's"
     if not isinstance(number, Traced):
         is_small = not math.isfinite(number) or abs(number) < LARGEST_EXACT
         return relation(integer, number if is_small else int(number))
     if not isinstance(integer, Traced):
+        assert not isinstance(integer, complex | np.complexfloating), "an int"
         return relation(integer, number) if _is_float(integer) else _beside(ufunc, int(integer), number, is_left)
     a, b = integer.scalar, number.scalar
     rounded = cast_expr(a, types.F64)
@@ -48,7 +51,7 @@ def _of_mixed(ufunc: np.ufunc, integer: Traced | Number, number: Traced | Number
     return where(rounded == b, same, plain)
 
 
-def _is_float(integer: Number) -> bool:
+def _is_float(integer: Any) -> bool:
     try:
         return float(integer) == integer
     except OverflowError:

@@ -236,7 +236,7 @@ def imag(val: Any) -> Any:
     """Of real numbers: zeros, which cannot be written."""
     if not isinstance(val, np.ndarray | list | tuple):
         return val.imag
-    x = np.asarray(val)
+    x: Any = np.asarray(val)
     if x.dtype.kind == "c":
         return x.imag
     return np.broadcast_to(np.zeros_like(x), x.shape)
@@ -272,7 +272,8 @@ class Broadcast:
 
 @spells("numpy.isreal", complex=True)
 def isreal(x: Any) -> Any:
-    return (np.asarray(x).imag == 0)[()]
+    held: Any = np.asarray(x)
+    return (held.imag == 0)[()]
 
 
 @spells("numpy.isfortran", complex=True)

@@ -14,9 +14,8 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit import polling
-from mlirad.targets.cpu.emit.descriptor import MemRef, is_literal
+from mlirad.targets.cpu.emit.descriptor import MemRef, is_literal, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule, ops_in, quoted, symbol
-from mlirad.targets.cpu.emit.llvm_types import llvm_type
 from mlirad.targets.cpu.emit.scf import emit_terminator
 from mlirad.targets.cpu.runtime import PARALLEL_FOR
 
@@ -57,7 +56,7 @@ def _parts(e: FunctionEmitter, operand: SSAValue) -> list[tuple[str, str]]:
     if isinstance(value, MemRef):
         words = [(value.pointer, "ptr"), *((word, "i64") for word in (value.offset, *value.sizes, *value.strides))]
         return [(word, type) for word, type in words if not is_literal(word)]
-    return [] if is_literal(value) else [(value, llvm_type(operand.type))]
+    return [(word, part) for part, word in to_parts(value, operand.type) if not is_literal(word)]
 
 
 def _emit_blocks(

@@ -28,7 +28,7 @@ def emit_print(e: FunctionEmitter, op: func.CallOp, printed: Printed) -> None:
             words += [("i64", word) for word in (*given.sizes, *given.strides)]
         else:
             ranks.append(-1)
-            type, word = llvm_type(value.type), given
+            type, word = llvm_type(value.type), e.word(value)
             words.append(("i8", e.assign(f"zext i1 {word} to i8")) if type == "i1" else (type, word))
     slots = "null"
     if words:
