@@ -30,8 +30,8 @@ from mlirad.analysis.memory import GIL, GUFUNC, NATIVE, TIES
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import insert
 from mlirad.dialect.core.native import ElementAt, Length, NativeCalls, NativeFunction, PartAddress, WholeAddress
+from mlirad.dialect.core.scalars import number
 from mlirad.dialect.core.upstream import as_indices, counted, size_of_axis
-from mlirad.dialect.ops.elementwise import number
 
 
 def native_calls(answer: NativeCalls, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:

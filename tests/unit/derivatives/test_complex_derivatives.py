@@ -49,7 +49,7 @@ def of_functions(z: Any, w: Any) -> Any:
 def of_arrays(z: Any, w: Any) -> Any:
     m: Any = np.outer(z, w.conj()).reshape(2, 8)
     a = (z @ w).imag + np.vdot(z, w).real + np.prod(z).real + np.cumsum(z * w)[2].imag
-    b = np.linalg.norm(z - w) + np.var(z) + np.mean(z * w).real + np.abs(m @ m.T.conj()).sum()
+    b = np.sqrt(np.sum(np.abs(z - w) ** 2)) + np.var(z) + np.mean(z * w).real + np.abs(m @ m.T.conj()).sum()
     return a + b + np.where(z.real > 0, z, w * w).imag.sum() + np.real(np.stack([z, w])[:, ::2]).prod()
 
 

@@ -95,7 +95,7 @@ def of_arrays(z: Any, w: Any, m: Any) -> Any:
             np.sum(z * z),
         ),
         (m @ n, np.dot(z, w), np.vdot(z, w), np.einsum("ij,jk->ik", m, n), np.outer(z, w), np.inner(z, w), z @ w),
-        (np.cumsum(z), np.diff(z), np.any(z), np.all(z), np.var(z), np.std(z), np.linalg.norm(z), np.trapezoid(z)),
+        (np.cumsum(z), np.diff(z), np.any(z), np.all(z), np.var(z), np.std(z), np.average(z), np.trapezoid(z)),
         (np.stack([z, w]), np.concatenate([z, w]), z[::-1], z[1:4], z.reshape(7, 1), np.roll(z, 2), z[[0, 2, 1]]),
         (z[z.real > 0], np.tile(z, 2), np.repeat(z, 2), m.T, m.ravel(), m[:, 0], m[1], np.trace(m), np.diag(m)),
         (

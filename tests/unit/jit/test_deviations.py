@@ -769,3 +769,20 @@ def test_the_arrays_in_a_filled_list_are_new() -> None:
     found = mlirad.jit(filled)(y, 3)
     np.testing.assert_array_equal(found, filled(y, 3))
     assert found[0] is not y and found[0] is not found[1]
+
+
+@row("`z * w` of complex arrays")
+def test_complex_products_are_rounded_twice() -> None:
+    rng = np.random.default_rng(0)
+    z, w = (rng.normal(size=50) + 1j * rng.normal(size=50) for _ in range(2))
+    found = mlirad.jit(lambda z, w: z * w)(z, w)
+    assert np.array_equal(np.real(found), np.real(z) * np.real(w) - np.imag(z) * np.imag(w))
+    np.testing.assert_allclose(found, z * w, rtol=1e-15)
+
+
+@row("`np.reciprocal(0j)`")
+def test_the_reciprocal_of_complex_zero() -> None:
+    found = mlirad.jit(lambda z: np.reciprocal(z))(np.zeros(1, complex))
+    assert np.isinf(np.real(found)[0])
+    with np.errstate(all="ignore"):
+        assert np.isnan(np.real(np.reciprocal(np.zeros(1, complex)))[0])

@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import MemRefType, StridedLayoutAttr, f32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirad.dialect.core.expr import insert
-from mlirad.dialect.ops.elementwise import number
+from mlirad.dialect.core.scalars import number
 from mlirad.targets.ascend.cube.matmul_loops import MatmulKernel, Place
 from mlirad.targets.ascend.cube.matmul_tiles import COPIES
 from mlirad.targets.ascend.cube.virtual_matmul import ELEMENTS

@@ -32,7 +32,7 @@ from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import emitting, insert, located
-from mlirad.dialect.ops.elementwise import number
+from mlirad.dialect.core.scalars import number
 from mlirad.errors import CompileError
 from mlirad.lowering.rewriting import erase
 from mlirad.targets.ascend.cube.matmul_kernel import is_on_cube, write_virtual_kernel

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType
 from xdsl.ir import Block, SSAValue
 
 from mlirad.dialect.core.expr import building, insert
-from mlirad.dialect.ops.elementwise import number
+from mlirad.dialect.core.scalars import number
 
 INDEX = IndexType()
 Size = SSAValue | int
