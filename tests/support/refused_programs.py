@@ -21,7 +21,7 @@ return x.summ()
 return x.argpartition(1)
 return x[0].foo
 return y.foo
-return (x+1j)
+return (x < 1j)
 return x@y
 return np.zeros(int(x[0]))
 return np.eye(int(x[0]))

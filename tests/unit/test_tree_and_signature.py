@@ -84,7 +84,7 @@ def test_leaves(value: Any, leaf: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [1j, np.zeros(2, complex), np.zeros(2, ">f8"), np.zeros(2, np.longdouble), np.array(["a"])]
+    "value", [np.zeros(2, np.clongdouble), np.zeros(2, ">f8"), np.zeros(2, np.longdouble), np.array(["a"])]
 )
 def test_what_cannot_be_compiled_is_refused(value: Any) -> None:
     with pytest.raises(TypeError, match=r"not supported|byte-swapped"):

@@ -25,7 +25,6 @@ class Stated(TypedDict, total=False):
     is_row_major: bool
     has_own_layout: bool
     positional: tuple[str, ...]
-    instead: str
 
 
 class Declared(Stated, total=False):
@@ -67,8 +66,6 @@ class Facts:
     """Whether its results may lie otherwise though all that it is given is row-major."""
     positional: tuple[str, ...] = ()
     """The names of the arguments that may be given by position, of a function that has no signature."""
-    instead: str | None = None
-    """What to write instead of a function that is not compiled."""
 
 
 _UNKNOWN = Facts()

@@ -198,7 +198,7 @@ def unsupported(function: Any) -> UnsupportedSyntaxError:
     """The refusal of a function, with what to write instead."""
     name = spelling(function)
     hint = hint_of(function) or hints.of_effect(function) or hints.of_native(function)
-    hint = hint or declarations.of(function).instead or coverage.hint(name)
+    hint = hint or coverage.hint(name)
     return UnsupportedSyntaxError(f"{name} is not supported", hint=hint)
 
 

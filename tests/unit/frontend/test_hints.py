@@ -24,7 +24,7 @@ import mlirad
 from mlirad import slow_compilations
 from mlirad.errors import CompileError
 from mlirad.frontend.interpreter.loops import loop_ops
-from mlirad.frontend.numpy import declarations, numpy_calls
+from mlirad.frontend.numpy import numpy_calls
 from mlirad.frontend.program import hints
 
 MODULES: dict[str, ModuleType] = {
@@ -76,12 +76,6 @@ def test_what_numpy_has_renamed_is_no_typo() -> None:
     for hint in map(hints.of_former_name, ("trapz", "in1d", "product", "cumproduct", "msort")):
         assert hint is not None and hasattr(np, hint.split()[3][3:])
     assert hints.of_former_name("sum") is None
-
-
-def test_every_replacement_is_of_something_that_exists_and_is_not_compiled() -> None:
-    replaced = [function for function, known in declarations._functions.items() if known.instead]
-    assert {numpy_calls.spelling(each) for each in replaced} <= {name for name, _ in PUBLIC} | {"complex"}
-    assert replaced and not any(map(numpy_calls.is_supported, replaced))
 
 
 def test_a_typo_gets_the_name() -> None:

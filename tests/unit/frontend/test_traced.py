@@ -205,7 +205,7 @@ def test_lengths():
     evaluate(build, np.ones((2, 3)), np.array(1.0), 4)
 
 
-@pytest.mark.parametrize("operand", ["a", None, 1j, object()])
+@pytest.mark.parametrize("operand", ["a", None, object()])
 def test_other_operands_are_refused(operand):
     with pytest.raises(DTypeError):
         compiled(operator.add, 1.0, Known(operand))

@@ -96,8 +96,7 @@ def test_results_that_numpy_has_changed() -> None:
 def test_a_power_of_floats_is_never_complex() -> None:
     assert isinstance((lambda x, y: x**y)(-2.0, 0.5), complex)
     assert math.isnan(mlirad.jit(lambda x, y: x**y)(-2.0, 0.5))
-    with pytest.raises(mlirad.CompileError, match="complex"):
-        mlirad.jit(lambda x: x + (-2.0) ** 0.5)(1.0)
+    assert mlirad.jit(lambda x: x + (-2.0) ** 0.5)(1.0) == 1.0 + (-2.0) ** 0.5  # known while compiling
 
 
 @row("`1e308 ** 2`")

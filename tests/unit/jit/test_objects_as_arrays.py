@@ -102,7 +102,7 @@ def test_what_cannot_be_passed() -> None:
     with pytest.raises(TypeError, match="Elsewhere cannot be passed as an array: the array is on another"):
         mlirad.jit(lambda x: x)(Elsewhere(np.ones(3)))
     with pytest.raises((TypeError, CompileError)):
-        mlirad.jit(lambda x: x + 1)(Interfaced(np.ones(3, complex)))
+        mlirad.jit(lambda x: x + 1)(Interfaced(np.ones(3, np.clongdouble)))
 
 
 def test_declared_static_it_stays_what_it_is() -> None:

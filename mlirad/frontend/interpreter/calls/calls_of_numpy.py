@@ -140,7 +140,7 @@ def evaluated_now(context: Context, function: Any, args: Sequence[Value], kwargs
     if not is_static((operands, named)):
         origins = origins_of(operands, list(named.values()))
         known = declarations.of(function)
-        if (name.startswith(("np.", "math.")) and not known.is_of_sizes) or known.instead is not None:
+        if name.startswith(("np.", "math.")) and not known.is_of_sizes:
             raise numpy_calls.unsupported(function)
         if DATA in origins and not known.is_of_sizes:
             hint = "compute it outside, or from numbers that are known at compile time"

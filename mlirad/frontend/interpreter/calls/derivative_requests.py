@@ -24,7 +24,7 @@ from mlirad.frontend.interpreter import iteration, storage
 from mlirad.frontend.interpreter.calls import outline, recursion
 from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
 from mlirad.frontend.interpreter.calls.transforms.chosen_arguments import chosen_arguments
-from mlirad.frontend.interpreter.calls.transforms.complex_derivatives import Kind
+from mlirad.frontend.interpreter.calls.transforms.complex_derivatives import Domain
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import buffers_of, list_in_arrays
 from mlirad.frontend.values.assignment import assignable
@@ -90,7 +90,7 @@ def differentiable(context: Context, leaf: Value, what: str) -> Value:
     raise DifferentiationError(f"{what} is {dtype}, and only floats have derivatives", context.location, hint)
 
 
-def activated(context: Context, value: Value, what: str, kind: Kind) -> Value:
+def activated(context: Context, value: Value, what: str, kind: Domain) -> Value:
     def active(leaf: Value) -> Value:
         return kind.require_input(context, differentiable(context, leaf, what))
 
@@ -173,7 +173,7 @@ def emit_request(
 def gradient(
     context: Context, function: Value, request: Grad, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> Value:
-    kind = Kind("grad", request.holomorphic)
+    kind = Domain("grad", request.holomorphic)
     outlined, wanted, wrt = outlined_for(context, function, request.argnums, args, kwargs, kind)
     value, aux = value_and_aux(context, outlined, request, name_of_value(function))
     if isinstance(value, Ref | Traced):
@@ -194,7 +194,7 @@ def outlined_for(
     argnums: Argnums,
     args: Sequence[Value],
     kwargs: dict[str, Value],
-    kind: Kind,
+    kind: Domain,
 ) -> tuple[Outlined, list[Any], list[int]]:
     """A function that is differentiated with respect to chosen arguments, these (plain), and the callee's numbers of
     their leaves."""

@@ -28,7 +28,7 @@ from mlirad.frontend.interpreter import dispatch
 from mlirad.frontend.interpreter.calls import derivative_requests, outline, recursion
 from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
 from mlirad.frontend.interpreter.calls.transforms.chosen_arguments import chosen_arguments
-from mlirad.frontend.interpreter.calls.transforms.complex_derivatives import Kind
+from mlirad.frontend.interpreter.calls.transforms.complex_derivatives import Domain
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.sizes import filled
 from mlirad.frontend.values.traced import Traced
@@ -71,14 +71,14 @@ def jacobian(
         derivative_requests.require_dense(context, [*args, *kwargs.values()][number], "a Jacobian")
     transform = "jacfwd" if request.is_forward else "jacrev"
     outlined, wanted, wrt = derivative_requests.outlined_for(
-        context, function, request.argnums, args, kwargs, Kind(transform, request.holomorphic)
+        context, function, request.argnums, args, kwargs, Domain(transform, request.holomorphic)
     )
     value, aux = outlined.result, None
     if request.has_aux:
         value, aux = derivative_requests.require_pair(context, outlined, name)
     outs = list(range(_require_floats(context, value, name)))
     for leaf in outlined.leaves[: len(outs)]:
-        Kind(transform, request.holomorphic).require_output(context, leaf, name)
+        Domain(transform, request.holomorphic).require_output(context, leaf, name)
     inputs = [outlined.callee.function_type.inputs.data[number] for number in wrt]
     if not all(map(types.is_static, (*inputs, *(outlined.callee.function_type.outputs.data[k] for k in outs)))):
         raise context.refusal(f"a Jacobian of {name}, whose size depends on data", "use mlirad.jvp or mlirad.vjp")

@@ -16,7 +16,7 @@ _HOLOMORPHIC = "for holomorphic differentiation, pass holomorphic=True; else use
 
 
 @dataclass(frozen=True)
-class Kind:
+class Domain:
     """A transform by its name, and whether it is asked for complex derivatives."""
 
     transform: str
