@@ -44,6 +44,17 @@ def with_path(shape: Any, z: Any) -> Any:
     return of_gamma(np.full(z.shape, shape), z)
 
 
+@CustomJvp
+def without_path(a: Any, z: Any) -> Any:  # noqa: ARG001  (the rule below asks for it)
+    """z, drawn by a parameter with respect to which its derivative is not computed: it is nan."""
+    return z
+
+
+@without_path.defjvp
+def without_path_jvp(primals: Any, tangents: Any) -> Any:
+    return without_path(*primals), tangents[1] + np.nan * np.sum(tangents[0])
+
+
 def standard_gamma(self: Any, shape: Any, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
     kind = np.dtype(dtype)
     if kind != np.float64 and kind != np.float32:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.library.random.draws import drawn, each, number_of
-from mlirad.library.random.implicit import standard_gamma
+from mlirad.library.random.implicit import standard_gamma, stop_gradient, without_path
 
 
 def dirichlet(self: Any, alpha: Any, size: Any = None) -> Any:
@@ -18,7 +18,7 @@ def dirichlet(self: Any, alpha: Any, size: Any = None) -> Any:
     shape = () if size is None else np.empty(size).shape
     rows = number_of(shape)
     if count > 0 and np.max(alpha) < 0.1:
-        made = _broken_sticks(self, alpha, rows)
+        made = without_path(alpha, _broken_sticks(self, stop_gradient(alpha), rows))
     else:
         drawn = standard_gamma(self, alpha, (rows, count))
         total = np.zeros(rows)
