@@ -142,7 +142,8 @@ class _Outlining:
             if not _is_regular(operand):
                 copied = insert(memref.AllocOp([], [], _plain(operand))).memref
                 self.exchange(op, initial, index, copied)
-                insert(memref.CopyOp(operand, copied))
+                if _reads(op, initial, index):
+                    insert(memref.CopyOp(operand, copied))
                 if index == len(op.operands) - 1:
                     with emitting(InsertPoint.after(op), op.location):
                         insert(memref.CopyOp(copied, operand))
@@ -172,7 +173,8 @@ class _Outlining:
         turned = insert(memref.AllocOp([], [], type)).memref
         permuted = AffineMap(len(order), 0, tuple(AffineDimExpr(axis) for axis in order))
         identity = AffineMap.identity(len(order))
-        self.launch(_copying(operand, turned, identity, permuted), None)
+        if _reads(op, initial, index):
+            self.launch(_copying(operand, turned, identity, permuted), None)
         if index == len(op.operands) - 1:
             with emitting(InsertPoint.after(op), op.location):
                 self.launch(_copying(turned, operand, permuted, identity), None)
@@ -305,6 +307,12 @@ def _is_outside(value: SSAValue, op: Operation) -> bool:
             return False
         block = None if parent is None else parent.parent_block()
     return True
+
+
+def _reads(op: GenericOp, initial: FillOp | None, index: int) -> bool:
+    """Whether a kernel reads what a buffer has held before: not of an output that it fills, or overwrites."""
+    is_output = index == len(op.operands) - 1
+    return not is_output or (initial is None and op.body.block.args[-1].first_use is not None)
 
 
 def _is_regular(buffer: SSAValue) -> bool:

@@ -58,9 +58,10 @@ def products(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> tuple[Any, ...]:
     placed = np.zeros((17, 64), np.float32)
     placed[:, 10:19] = x[0] @ w
     contracted = np.einsum("bij,ckj->bick", x, x), np.einsum("aij,jkb->aikb", x, z), np.einsum("ij,jk->ki", x[0], w)
+    last_is_batch = np.einsum("bij,bjk->kib", x, y)
     empty = w[:0] @ np.zeros((9, 4), np.float32), x[0, :, :0] @ w[:0]
     views = x[0].T @ x[1], w.T @ w, x[0, 3:16, ::2] @ w[1:21], placed
-    return (x @ y, x @ w, np.tensordot(x, z, 1), *views, *contracted, *empty)
+    return (x @ y, x @ w, np.tensordot(x, z, 1), *views, *contracted, *empty, last_is_batch)
 
 
 def test_products_of_all_forms() -> None:
@@ -68,6 +69,31 @@ def test_products_of_all_forms() -> None:
     kernel = agree(products, *args)
     on_cube, _ = cores(kernel, *args)
     assert on_cube == 10
+
+
+EXTENTS = (1, 2, 15, 16, 17, 31, 33, 64, 100, 127, 129, 256, 500, 1000, 1024)
+FORMS: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
+    (lambda x, y: x @ y, lambda x, y: (x, y)),
+    (lambda x, y: x.T @ y, lambda x, y: (x.T.copy(), y)),
+    (lambda x, y: x @ y.T, lambda x, y: (x, y.T.copy())),
+    (lambda x, y: x.T @ y.T, lambda x, y: (x.T.copy(), y.T.copy())),
+    (lambda x, y: np.stack([x, x + x]) @ y, lambda x, y: (x, y)),
+    (lambda x, y: np.stack([x, -x]) @ np.stack([y, y + 1]), lambda x, y: (x, y)),
+)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_products_of_ragged_sizes_and_their_adjoints(seed: int, dtype: Any) -> None:
+    """In a form that the seed says: transposed, batched. The first ones have the extents that matter most."""
+    rng = np.random.default_rng(seed)
+    first = [(1, 1, 1), (1, 17, 16), (129, 1, 127), (1000, 33, 1), (1024, 1024, 16), (1000, 15, 1024), (127, 1000, 129)]
+    m, k, n = first[seed] if seed < len(first) else rng.choice(EXTENTS, 3)
+    product, placed = FORMS[seed % len(FORMS)]
+    x, y = placed(*(rng.standard_normal(shape).astype(dtype) for shape in ((m, k), (k, n))))
+    agree(product, x, y)
+    agree(lambda x, y: np.mean(product(x, y) ** 2), x, y, transform=gradients)
 
 
 def test_products_with_vectors_stay_on_the_vector_core() -> None:
