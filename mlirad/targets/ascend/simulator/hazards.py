@@ -44,6 +44,8 @@ class Shadow:
         self.grain = grain
         self.size = -(-memory.data.size // grain)
         self.last: dict[tuple[Touch, int], np.ndarray] = {}
+        self.rivals: dict[Touch, list[tuple[Touch, int, Fault, np.ndarray]]] = {each: [] for each in Touch}
+        """Of each kind of access, those of `last` that conflict with it."""
 
     def where(self, view: DeviceBuffer) -> tuple[slice, np.ndarray | None]:
         """The granules of a view: the slice around them, and of scattered ones their numbers."""
@@ -60,18 +62,15 @@ class Shadow:
 
     def check(self, view: DeviceBuffer, access: Touch, pipe: int, order: PipeOrder) -> None:
         """Raise a fault if an earlier access that conflicts with this one may still be running."""
-        if view.high == view.low:
+        known = order.known[pipe]
+        unfinished = [each for each in self.rivals[access] if order.count[each[1]] > known[each[1]]]
+        if view.high == view.low or not unfinished:
             return
         around, scattered = self.where(view)
-        known = order.known[pipe]
-        for earlier, fault in _CONFLICTS[access]:
-            for other in range(len(PIPES)):
-                last = self.last.get((earlier, other))
-                if last is None:
-                    continue
-                touched = last[around] if scattered is None else last[scattered]
-                if (number := int(touched.max())) > known[other]:
-                    raise self.fault(fault, view, access, pipe, earlier, other, number, order)
+        for earlier, other, fault, last in unfinished:
+            touched = last[around] if scattered is None else last[scattered]
+            if (number := int(touched.max())) > known[other]:
+                raise self.fault(fault, view, access, pipe, earlier, other, number, order)
 
     def fault(
         self,
@@ -100,6 +99,8 @@ class Shadow:
         last = self.last.get((access, pipe))
         if last is None:
             last = self.last[access, pipe] = np.zeros(self.size, np.int64)
+            for rival, conflicts in _CONFLICTS.items():
+                self.rivals[rival] += [(access, pipe, fault, last) for each, fault in conflicts if each is access]
         around, scattered = self.where(view)
         last[around if scattered is None else scattered] = number
 
