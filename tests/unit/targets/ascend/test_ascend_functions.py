@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from ascend_corpus import BANDS, PROGRAMS, SUBJECTS, Program, Subject
 
-import mlirad
-
 IN_CI = ("np.exp2", "np.tan", "np.modf", "np.fmod")
 
 
@@ -37,29 +35,3 @@ def test_what_is_apart() -> None:
     assert ascend_corpus.apart(one, np.float32([1, 2.002, np.inf]), 0.0) == pytest.approx(1e-3, 0.01)
     assert ascend_corpus.apart(one, np.float32([1, 2, np.nan])) == np.inf
     assert ascend_corpus.apart(one, one.astype(np.float64)) == np.inf
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("dtype", "band"), [(np.float32, 1e-5), (np.float16, 2e-3)])
-def test_a_logistic_regression_has_the_loss_curve_of_the_cpu(dtype: Any, band: float) -> None:
-    """On scikit-learn's breast-cancer data: 569 rows of 30 features."""
-    data = pytest.importorskip("sklearn.datasets").load_breast_cancer()
-    x = ((data.data - data.data.mean(0)) / data.data.std(0)).astype(dtype)
-    y = data.target.astype(dtype)
-
-    def loss(w: np.ndarray, b: Any, x: np.ndarray, y: np.ndarray) -> Any:
-        z = x @ w + b
-        return np.mean(np.logaddexp(np.zeros_like(z), z) - y * z)
-
-    def curve(dtype: Any, **options: Any) -> list[float]:
-        step = mlirad.value_and_grad(loss, argnums=(0, 1), **options)
-        w, b, found = np.zeros(30, dtype), dtype(0), []
-        for _ in range(40):
-            value, (d_w, d_b) = step(w, b, x.astype(dtype), y.astype(dtype))
-            w, b = w - d_w, dtype(b - d_b)
-            found.append(float(value))
-        return found
-
-    found, expected = curve(dtype, target="ascend"), curve(np.float32)
-    assert found[-1] < 0.15 * found[0]
-    np.testing.assert_allclose(found, expected, band, band)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 import mlirad
 
 RNG = np.random.default_rng(11)
-IS_FULL = bool(os.environ.get("MLIRAD_FULL"))
 TOLERANCES = {np.float32: 2e-6, np.float16: 2e-3}
 
 
@@ -100,36 +98,3 @@ def test_products_with_vectors_stay_on_the_vector_core() -> None:
     args = normal(17, 40), normal(40)
     kernel = agree(lambda x, v: (x @ v, v @ v * np.ones(2, np.float32), x[:1] @ x.T), *args)
     assert cores(kernel, *args)[0] == 0
-
-
-def loss(w: np.ndarray, b: np.ndarray, u: np.ndarray, c: np.ndarray, x: np.ndarray, y: np.ndarray) -> Any:
-    z = np.maximum(x @ w + b, 0) @ u + c
-    z = z - np.max(z, axis=1, keepdims=True)
-    return -np.mean(np.sum(y * (z - np.log(np.sum(np.exp(z), axis=1, keepdims=True))), axis=1))
-
-
-def step(parameters: list[np.ndarray], data: tuple[np.ndarray, ...], gradient: Any) -> tuple[float, list[np.ndarray]]:
-    value, found = gradient(*parameters, *data)
-    return float(value), [p - np.float32(0.3) * g for p, g in zip(parameters, found, strict=True)]
-
-
-def test_a_network_learns_digits_as_on_the_cpu() -> None:
-    """Two layers on scikit-learn's digits, by gradients of all images: the losses are the cpu's, and fall."""
-    datasets = pytest.importorskip("sklearn.datasets", reason="scikit-learn, of the extra `examples`, is not installed")
-    digits = datasets.load_digits()
-    count, steps = (300, 60) if IS_FULL else (96, 8)
-    x = (digits.data[:count] / 16).astype(np.float32)
-    y = np.eye(10, dtype=np.float32)[digits.target[:count]]
-    rng = np.random.default_rng(0)
-    start = [rng.standard_normal((64, 32)) / 8, np.zeros(32), rng.standard_normal((32, 10)) / 6, np.zeros(10)]
-    curves: list[list[float]] = []
-    for target in ("ascend", "cpu"):
-        gradient = mlirad.value_and_grad(loss, argnums=(0, 1, 2, 3), target=target)
-        parameters = [each.astype(np.float32) for each in start]
-        curve: list[float] = []
-        for _ in range(steps):
-            value, parameters = step(parameters, (x, y), gradient)
-            curve.append(value)
-        curves.append(curve)
-    np.testing.assert_allclose(curves[0], curves[1], rtol=1e-4)
-    assert curves[0][-1] < (0.3 if IS_FULL else 0.9) * curves[0][0]
