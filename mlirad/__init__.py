@@ -37,6 +37,7 @@ from mlirad.threads import get_num_threads, set_num_threads
 
 if _TYPE_CHECKING:
     from mlirad import nn, random
+    from mlirad.explaining.traces.trace import trace
 
 __version__ = "0.1.0"
 
@@ -45,6 +46,8 @@ def __getattr__(name: str) -> object:
     """The parts that are imported when they are first used."""
     if name in ("nn", "random"):
         return _import_module(f"mlirad.{name}")
+    if name == "trace":
+        return _import_module("mlirad.explaining.traces.trace").trace
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -83,6 +86,7 @@ __all__ = [
     "root",
     "set_num_threads",
     "stop_gradient",
+    "trace",
     "tree",
     "value_and_grad",
     "vjp",

@@ -55,6 +55,12 @@ def _parser_and_commands() -> tuple[argparse.ArgumentParser, Collection[str]]:
         help=_ARGUMENTS,
     )
     shown.add_argument("--html", type=Path, metavar="PAGE", help="write a page that needs nothing else")
+    traced = commands.add_parser("trace", help="what a call computes, step by step, and the adjoint of each step")
+    traced.add_argument("subject", metavar="FILE.py:FUNCTION")
+    traced.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
+    tangents = "of each argument, for the forward tangent trace: Python, in which np is known"
+    traced.add_argument("--direction", nargs="+", metavar="TANGENT", help=tangents)
+    traced.add_argument("--html", type=Path, metavar="PAGE", help="write a page that needs nothing else")
     exported = commands.add_parser("export", help="write what the tools of a target's device take of a function")
     exported.add_argument("subject", metavar="FILE.py:FUNCTION")
     exported.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
@@ -97,6 +103,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _targets()
         case "explain":
             return _explain(arguments.subject, arguments.arguments, arguments.html)
+        case "trace":
+            return _trace(arguments.subject, arguments.arguments, arguments.direction, arguments.html)
         case "export":
             return _export(arguments.subject, arguments.arguments, arguments.target, arguments.out)
         case other:
@@ -118,6 +126,30 @@ def _explain(subject: str, expressions: Sequence[str], page: Path | None) -> int
         print(side_by_side.in_columns(found, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
     else:
         page.write_text(side_by_side.as_page(found))
+    return 0
+
+
+def _trace(subject: str, expressions: Sequence[str], direction: Sequence[str] | None, page: Path | None) -> int:
+    """Exit code 1: it cannot be compiled, or differentiated; 2: there is no such function, or no arguments."""
+    import numpy as np
+
+    import mlirad
+    from mlirad.errors import CompileError
+    from mlirad.explaining.explain import NoExample, example_call
+
+    try:
+        function, arguments = example_call(subject, expressions)
+        if all(type(each) is int for each in arguments):
+            arguments = tuple(map(float, arguments))  # as textbooks mean `2 5`
+        tangents = None if direction is None else [eval(each, {"np": np}) for each in direction]
+        found = mlirad.trace(function, *arguments, direction=tangents)
+    except (NoExample, CompileError, ValueError) as error:
+        print(error)
+        return 2 if isinstance(error, NoExample) else 1
+    if page is None:
+        print(found)
+    else:
+        page.write_text(found.html())
     return 0
 
 

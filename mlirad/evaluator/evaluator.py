@@ -20,7 +20,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.evaluator.control_flow import run_regions
-from mlirad.evaluator.nan_watch import NanWatch
+from mlirad.evaluator.watch import Watch
 
 _COMPARISONS: tuple[Callable[[Any, Any], Any], ...] = (
     operator.eq,
@@ -62,7 +62,7 @@ def run(module: ModuleOp, name: str, *arguments: Value) -> tuple[Value, ...]:
 class Evaluator:
     """Evaluates functions of one module. `executed` counts the ops that ran, by name. watch: is told what each gave."""
 
-    def __init__(self, module: ModuleOp, watch: NanWatch | None = None):
+    def __init__(self, module: ModuleOp, watch: Watch | None = None):
         self.module = module
         self.watch = watch
         self.executed: dict[str, int] = {}
@@ -107,7 +107,7 @@ class Evaluator:
             return [_of_type(value, result.type) for value, result in zip(results, op.results, strict=True)]
         match op:
             case scf.ForOp() | scf.WhileOp() | scf.IfOp():
-                return run_regions(op, operands, lambda block, arguments: self._block(block, arguments, environment))
+                return self._regions(op, operands, environment)
             case func.CallOp():
                 callee = SymbolTable.lookup_symbol(self.module, op.callee)
                 assert isinstance(callee, func.FuncOp)
@@ -120,6 +120,22 @@ class Evaluator:
                 return [_of_type(_ARITH[type(op)](*operands), op.results[0].type)]
             case _:
                 raise NotImplementedError(f"the evaluator does not know {op.name}")
+
+    def _regions(
+        self, op: scf.ForOp | scf.WhileOp | scf.IfOp, operands: Sequence[Value], environment: Environment
+    ) -> Sequence[Value]:
+        watch = self.watch
+        if watch is None:
+            return run_regions(op, operands, lambda block, arguments: self._block(block, arguments, environment))
+
+        def run_watched(block: Block, arguments: Sequence[Value]) -> Sequence[Value]:
+            watch.began(block)
+            return self._block(block, arguments, environment)
+
+        watch.entered(op)
+        results = run_regions(op, operands, run_watched)
+        watch.left()
+        return results
 
 
 def _constant(attribute: Attribute, type: Attribute) -> Value:

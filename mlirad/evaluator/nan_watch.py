@@ -19,6 +19,7 @@ from xdsl.ir import Operation
 from mlirad.dialect.core import types
 from mlirad.dialect.core.op import NdOp
 from mlirad.errors import format_located
+from mlirad.evaluator.watch import Watch
 
 _SHOWN = 400
 """How many characters of an operand a message shows."""
@@ -53,7 +54,7 @@ def _spelled(op: Operation) -> str:
     return op.name if name is None else f"np.{name}"
 
 
-class NanWatch:
+class NanWatch(Watch):
     """Where the NaNs in the values of a run come from; by the identity of the values, which the watch keeps alive."""
 
     def __init__(self) -> None:

@@ -1,0 +1,27 @@
+"""What is told of a run of the evaluator as it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import Block, Operation
+
+
+class Watch:
+    """Asked for nothing more, it looks on. Values are told apart by identity: it keeps alive those that it knows."""
+
+    def ran(self, op: Operation, operands: Sequence[Any], results: Sequence[Any]) -> None:
+        """An op without regions has been run."""
+
+    def handed_on(self, value: Any, copy: Any) -> None:
+        """`copy` stands for `value` from now on."""
+
+    def entered(self, op: Operation) -> None:
+        """A loop or a branch begins."""
+
+    def began(self, block: Block) -> None:
+        """A block of the loop or branch that was entered last begins."""
+
+    def left(self) -> None:
+        """The loop or branch that was entered last has ended."""

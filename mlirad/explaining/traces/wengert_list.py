@@ -1,0 +1,147 @@
+"""The steps of one call, in a line: what Wengert's list of a program is.
+
+Reads: what the evaluator runs. Writes: nothing. Leaves: a `WengertList`.
+
+A step is an op that computes floating-point numbers of those that derivatives are taken by. What does not depend on
+them, as a counter or a condition, is a constant of the steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation
+
+from mlirad.dialect.core.types import from_location
+from mlirad.evaluator.watch import Watch
+
+
+@dataclass(frozen=True)
+class TracedTrip:
+    """A run of a block: of a loop's body, or of one side of a branch. number: of its loop, from 1 on.
+
+    run: tells the runs of one loop apart. kind: for, while, if or else. line: where that is written.
+    """
+
+    run: int
+    kind: str
+    number: int
+    line: int | None
+
+
+@dataclass(eq=False)
+class Variable:
+    """A value of the list: an argument, or what a step gives. number: of an argument 0 or less, of a step from 1 on.
+
+    name: the user's, if it has one. operands: of its step, each once: variables, and the values of constants. depth:
+    how many steps lie between it and what its stretch of the program was given. out: which result of its op it is.
+    """
+
+    value: Any
+    name: str | None = None
+    op: Operation | None = None
+    operands: tuple[Any, ...] = ()
+    trips: tuple[TracedTrip, ...] = ()
+    depth: int = 0
+    number: int = 0
+    out: int = 0
+
+    @property
+    def wrt(self) -> tuple[int, ...]:
+        """The operands of its step that are variables."""
+        return tuple(place for place, each in enumerate(self.operands) if isinstance(each, Variable))
+
+
+@dataclass(frozen=True)
+class WengertList:
+    """arguments: those that derivatives are taken by. results: what the call gave; a constant is no Variable."""
+
+    arguments: tuple[Variable, ...]
+    steps: tuple[Variable, ...]
+    results: tuple[Any, ...]
+
+
+class StepRecorder(Watch):
+    """Makes the list of a run.
+
+    In a stretch without loops and branches the steps stand as textbooks number them: first by their depth in its graph,
+    then as the program has them.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, Variable]] = {}  # by identity; with the value, to keep it alive
+        self._arguments: list[Variable] = []
+        self._steps: list[Variable] = []
+        self._stretch: list[Variable] = []
+        self._trips: list[TracedTrip] = []
+        self._runs = count()
+
+    def argument(self, value: Any, name: str | None) -> None:
+        """A value that derivatives are taken by."""
+        self._arguments.append(Variable(value, name))
+        self._known[id(value)] = (value, self._arguments[-1])
+
+    def ran(self, op: Operation, operands: Sequence[Any], results: Sequence[Any]) -> None:
+        # Each operand once: `x * x` is a function of one variable.
+        given = tuple(map(self._variable, dict(zip(op.operands, operands, strict=True)).values()))
+        if not any(isinstance(each, Variable) for each in given):
+            return
+        near = {id(each): each.depth for each in self._stretch}
+        depth = 1 + max((near.get(id(each), 0) for each in given), default=0)
+        for out, (value, result) in enumerate(zip(results, op.results, strict=True)):
+            if np.asarray(value).dtype.kind == "f" and not any(value is each for each in operands):
+                made = Variable(value, result.name_hint, op, given, tuple(self._trips), depth, out=out)
+                self._stretch.append(made)
+                self._known[id(value)] = (value, made)
+
+    def handed_on(self, value: Any, copy: Any) -> None:
+        if copy is not value and isinstance(variable := self._variable(value), Variable):
+            self._known[id(copy)] = (copy, variable)
+
+    def entered(self, op: Operation) -> None:
+        self._end_stretch()
+        kind = {scf.ForOp: "for", scf.WhileOp: "while"}.get(type(op), "if")
+        self._trips.append(TracedTrip(next(self._runs), kind, 0, line_of(op)))
+
+    def began(self, block: Block) -> None:
+        self._end_stretch()
+        region, trip = block.parent_region(), self._trips[-1]
+        op = block.parent_op()
+        assert op is not None
+        is_first = region is op.regions[0]
+        if trip.kind in ("if", "else"):
+            self._trips[-1] = replace(trip, kind="if" if is_first else "else")
+        elif is_first:  # of a while: its condition begins a trip
+            self._trips[-1] = replace(trip, number=trip.number + 1)
+
+    def left(self) -> None:
+        self._end_stretch()
+        self._trips.pop()
+
+    def list_of(self, results: Iterable[Any]) -> WengertList:
+        """The list, of a run that gave these results."""
+        self._end_stretch()
+        for number, argument in enumerate(self._arguments, 1 - len(self._arguments)):
+            argument.number = number
+        for number, step in enumerate(self._steps, 1):
+            step.number = number
+        return WengertList(tuple(self._arguments), tuple(self._steps), tuple(map(self._variable, results)))
+
+    def _end_stretch(self) -> None:
+        self._steps += sorted(self._stretch, key=lambda step: step.depth)
+        self._stretch.clear()
+
+    def _variable(self, value: Any) -> Any:
+        _, variable = self._known.get(id(value), (None, None))
+        return value if variable is None else variable
+
+
+def line_of(op: Operation) -> int | None:
+    """The line of the user's program that an op comes from."""
+    place = from_location(op.location)
+    return None if place is None else place.lineno
