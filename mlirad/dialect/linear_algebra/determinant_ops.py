@@ -18,13 +18,17 @@ from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.linear_algebra import matrix_algebra as m
 from mlirad.dialect.linear_algebra.factorization_ops import SvdOp
 from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp, MatricesOp
+from mlirad.dialect.linear_algebra.solving_ops import inverse
 from mlirad.errors import ShapeError
 from mlirad.library.linalg import loops
 
 
 @op(loops.det, cost=WORK)
 class DetOp(OneOperandOp, LoopOp):
-    """The determinant, whose derivatives are the cofactors (Giles 2008, section 2.2.4), of singular matrices too."""
+    """The determinant, whose derivatives are the cofactors (Giles 2008, section 2.2.4), of singular matrices too.
+
+    Where only the run knows the sizes, they are computed by the inverse, and are nan of singular matrices.
+    """
 
     name = "nd.det"
     LOOP: ClassVar = "det"
@@ -33,10 +37,16 @@ class DetOp(OneOperandOp, LoopOp):
     assembly_format = "$a attr-dict `:` functional-type(operands, results)"
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Cotangent:
-        return m.across(g, x) * emit(CofactorsOp, x)
+        return m.across(g, x) * self._cofactors(out, x)
 
     def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr:
-        return m.inner(emit(CofactorsOp, x), dx)
+        return m.inner(self._cofactors(out, x), dx)
+
+    @staticmethod
+    def _cofactors(out: Expr, x: Expr) -> Expr:
+        if types.is_static(x.type):
+            return emit(CofactorsOp, x)
+        return m.across(out, x) * m.transposed(inverse(x))
 
 
 @op(loops.cofactors, cost=8 * WORK)

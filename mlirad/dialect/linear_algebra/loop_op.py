@@ -33,6 +33,11 @@ _SMALLER = "p"
 class MatricesOp(PureOp):
     """An op on stacks of matrices, which computes each part of its results of that part of its operands."""
 
+    @classmethod
+    def needs_sizes(cls) -> bool:
+        """Whether the sizes of its matrices must be known while compiling."""
+        return True
+
     @property
     def outer_rank(self) -> int:
         return len(types.shape(self.operands[0].type)) - 2
@@ -67,6 +72,10 @@ class LoopOp(MatricesOp):
         return LOOPS[cls.LOOP]
 
     @classmethod
+    def needs_sizes(cls) -> bool:
+        return any(_SMALLER in own for own in cls.result_labels())
+
+    @classmethod
     def result_labels(cls) -> tuple[tuple[str, ...], ...]:
         """The core axes of all results: of the changed operand, the loop's own, and what says whether it failed."""
         loop = cls.loop()
@@ -95,7 +104,7 @@ class LoopOp(MatricesOp):
                     )
         if len(set(outer)) != 1:
             raise ShapeError(f"{cls.name}: the stacks {' and '.join(map(str, outer))} differ")
-        if any(_SMALLER in own for own in cls.result_labels()):
+        if cls.needs_sizes():
             if min(sizes["m"], sizes["n"]) < 0:
                 raise ShapeError(f"{cls.name}: the sizes of the matrix {operands[0]} must be known while compiling")
             sizes[_SMALLER] = min(sizes["m"], sizes["n"])

@@ -69,6 +69,22 @@ def _is_lower(triangle: str) -> bool:
     return name == "L"
 
 
+@spells("numpy.linalg.eig")
+def eig(a: Any) -> Any:
+    raise NotImplementedError(
+        "np.linalg.eig, whose results may be complex, is not compiled",
+        "np.linalg.eigh and np.linalg.eigvalsh take symmetric matrices",
+    )
+
+
+@spells("numpy.linalg.eigvals")
+def eigvals(a: Any) -> Any:
+    raise NotImplementedError(
+        "np.linalg.eigvals, whose results may be complex, is not compiled",
+        "np.linalg.eigh and np.linalg.eigvalsh take symmetric matrices",
+    )
+
+
 @spells("numpy.linalg.svd")
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     x = np.asarray(a)

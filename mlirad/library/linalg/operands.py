@@ -22,15 +22,18 @@ def require_square(a: Any) -> None:
         raise LinAlgError("Last 2 dimensions of the array must be square")
 
 
-def result_dtype(*arrays: Any) -> Any:
+def result_dtype(x: Any, y: Any = None) -> Any:
     """float32 if all arrays are that, else float64: LAPACK computes in float64."""
-    is_single = True
-    for each in arrays:
-        if each.dtype == np.float16:
-            raise TypeError("array type float16 is unsupported in linalg")
-        if each.dtype != np.float32:
-            is_single = False
+    is_single = _is_single(x)
+    if y is not None:
+        is_single = _is_single(y) and is_single
     return np.dtype(np.float32) if is_single else np.dtype(np.float64)
+
+
+def _is_single(x: Any) -> bool:
+    if x.dtype == np.float16:
+        raise TypeError("array type float16 is unsupported in linalg")
+    return x.dtype == np.float32
 
 
 def as_double(a: Any) -> Any:

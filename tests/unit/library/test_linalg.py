@@ -14,7 +14,7 @@ from library_outcomes import outcome_of, require_same
 from numpy.linalg import LinAlgError
 
 import mlirad
-from mlirad.errors import DifferentiationError
+from mlirad.errors import CompileError, DifferentiationError, UnsupportedSyntaxError
 from mlirad.library import index
 from mlirad.testing.interpreted import Interpreted
 
@@ -131,7 +131,11 @@ def test_values_and_exceptions(name: str) -> None:
 
 def test_each_function_has_calls() -> None:
     names = {name.removeprefix("numpy.linalg.") for name in index.FUNCTIONS if name.startswith("numpy.linalg.")}
-    assert names == set(CALLS)
+    assert names == {*CALLS, "eig", "eigvals"}
+    for function in (lambda a: LA.eig(a), lambda a: LA.eigvals(a)):
+        with pytest.raises(UnsupportedSyntaxError, match="may be complex") as caught:
+            mlirad.jit(function)(A)
+        assert caught.value.hint is not None and "eigh" in caught.value.hint
 
 
 def leaves(found: Any) -> Iterator[np.ndarray]:
@@ -254,6 +258,22 @@ def test_derivatives_of_determinants_of_singular_matrices() -> None:
         np.testing.assert_allclose(gradient(matrix), difference(LA.det, matrix, 0.25), atol=1e-12)
         wanted = difference(gradient, matrix, 0.25)
         np.testing.assert_allclose(mlirad.jacfwd(gradient)(matrix), wanted, atol=1e-12)
+
+
+def test_sizes_of_the_run() -> None:
+    def total(a, m, k):
+        part, chosen = a[:k, :k], a[m][:, m]
+        solved = LA.solve(part, a[:k, 0]) @ LA.inv(part)[0] + LA.det(part) + LA.slogdet(part)[1]
+        return solved + np.sum(LA.cholesky(chosen @ chosen.T + np.eye(len(chosen))) ** 3) + LA.eigvalsh(chosen)[-1]
+
+    kernel, gradient = mlirad.jit(total), mlirad.grad(total)
+    for mask, k in (([True, True, True], 3), ([True, False, True], 2)):
+        m = np.array(mask)
+        np.testing.assert_allclose(kernel(A, m, k), total(A, m, k), rtol=1e-13)
+        wanted = difference(lambda a, m=m, k=k: total(a, m, k), A)
+        np.testing.assert_allclose(gradient(A, m, k), wanted, rtol=1e-9, atol=1e-10)
+    with pytest.raises(CompileError, match="must be known at compile time"):
+        mlirad.jit(lambda a, m: LA.svdvals(a[m]))(A, m)
 
 
 def newton(a, b, n):

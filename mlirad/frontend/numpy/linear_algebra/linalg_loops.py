@@ -8,16 +8,19 @@ from __future__ import annotations
 from typing import Any
 
 from mlirad.dialect.core.expr import emit_all
-from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.linear_algebra.loop_op import MatricesOp
 from mlirad.dialect.op import op_classes
 from mlirad.frontend.numpy.declarations import compiles
 from mlirad.frontend.values.sizes import DATA
 from mlirad.frontend.values.traced import Traced, as_traced
 
 
-def _compile(op: type[NdOp]) -> None:
+def _compile(op: type[MatricesOp]) -> None:
     def made(*operands: Any) -> Any:
-        results = emit_all(op, *(as_traced(each).contents for each in operands))
+        given = [as_traced(each) for each in operands]
+        if op.needs_sizes():
+            given[0].static_shape("a function of singular values, QR factors or least squares")
+        results = emit_all(op, *(each.contents for each in given))
         values = [Traced(each, origins=frozenset({DATA})) for each in results]
         found = [each if each.ndim else Traced(each.scalar, origins=each.origins) for each in values]
         return tuple(found) if len(found) > 1 else found[0]
@@ -26,5 +29,5 @@ def _compile(op: type[NdOp]) -> None:
 
 
 for _each in op_classes():
-    if _each.__module__.startswith("mlirad.dialect.linear_algebra."):
+    if issubclass(_each, MatricesOp):
         _compile(_each)
