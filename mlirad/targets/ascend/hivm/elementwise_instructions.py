@@ -37,6 +37,7 @@ from mlirad.targets.ascend.hivm.instruction import (
     Room,
     Shape,
     VectorInstruction,
+    WithTempBuffer,
     element_name,
     i64_array,
     integers,
@@ -45,6 +46,7 @@ from mlirad.targets.ascend.hivm.instruction import (
     same_shape,
 )
 
+Function = Callable[..., Any]
 BITS = frozenset({"i1", "i8", "i16", "i32"})
 
 
@@ -103,30 +105,36 @@ class ElementwiseInstruction(VectorInstruction):
         return {"transpose": i64_array(()), "broadcast": i64_array(())}
 
 
-class WithScratch(ElementwiseInstruction):
-    """It may have a buffer for intermediate values."""
-
+class WithScratch(WithTempBuffer, ElementwiseInstruction):
     src = var_operand_def()  # again: xDSL counts the operands of a subclass first
     dst = var_operand_def(MemRefType)
     temp_buffer = opt_operand_def(MemRefType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
-    def scratch(self) -> tuple[SSAValue, ...]:
-        return () if self.temp_buffer is None else (self.temp_buffer,)
-
     def __init__(self, src: Sequence[SSAValue], dst: SSAValue, temp_buffer: SSAValue | None = None):
         super().__init__(operands=[src, [dst], temp_buffer], result_types=[[]], properties=self.plain())
 
 
-class Unary(WithScratch):
-    ACCEPTED: ClassVar[frozenset[str]] = FLOATS
+class OfElements(WithScratch):
+    """FUNCTION: what it computes of its inputs."""
+
+    FUNCTION: ClassVar[Function]
 
     def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
         with np.errstate(all="ignore"):
-            return self.function()(inputs[0])
+            return type(self).FUNCTION(*inputs)
 
-    def function(self) -> Callable[[np.ndarray], np.ndarray]:
-        raise NotImplementedError(self.name)
+
+def _rsqrt(x: np.ndarray) -> np.ndarray:
+    return (1 / np.sqrt(x.astype(np.float64))).astype(x.dtype)
+
+
+def _relu(x: np.ndarray) -> np.ndarray:
+    return np.maximum(x, x.dtype.type(0))
+
+
+class Unary(OfElements):
+    ACCEPTED: ClassVar[frozenset[str]] = FLOATS
 
 
 class Transcendental(Unary):
@@ -138,24 +146,21 @@ class Transcendental(Unary):
 class VExpOp(Transcendental):
     name = "hivm.hir.vexp"
 
-    def function(self) -> Callable[[np.ndarray], np.ndarray]:
-        return np.exp
+    FUNCTION: ClassVar[Function] = np.exp
 
 
 @irdl_op_definition
 class VLnOp(Transcendental):
     name = "hivm.hir.vln"
 
-    def function(self) -> Callable[[np.ndarray], np.ndarray]:
-        return np.log
+    FUNCTION: ClassVar[Function] = np.log
 
 
 @irdl_op_definition
 class VSqrtOp(Transcendental):
     name = "hivm.hir.vsqrt"
 
-    def function(self) -> Callable[[np.ndarray], np.ndarray]:
-        return np.sqrt
+    FUNCTION: ClassVar[Function] = np.sqrt
 
 
 @irdl_op_definition
@@ -164,8 +169,7 @@ class VRsqrtOp(Transcendental):
 
     name = "hivm.hir.vrsqrt"
 
-    def function(self) -> Callable[[np.ndarray], np.ndarray]:
-        return lambda x: (1 / np.sqrt(x.astype(np.float64))).astype(x.dtype)
+    FUNCTION: ClassVar[Function] = _rsqrt
 
 
 @irdl_op_definition
@@ -174,16 +178,14 @@ class VRecOp(Transcendental):
 
     name = "hivm.hir.vrec"
 
-    def function(self) -> Callable[[np.ndarray], np.ndarray]:
-        return np.reciprocal
+    FUNCTION: ClassVar[Function] = np.reciprocal
 
 
 @irdl_op_definition
 class VAbsOp(Unary):
     name = "hivm.hir.vabs"
 
-    def function(self) -> Callable[[np.ndarray], np.ndarray]:
-        return np.abs
+    FUNCTION: ClassVar[Function] = np.abs
 
 
 @irdl_op_definition
@@ -193,8 +195,7 @@ class VReluOp(Unary):
     name = "hivm.hir.vrelu"
     ACCEPTED: ClassVar[frozenset[str]] = FLOATS | {"i32"}
 
-    def function(self) -> Callable[[np.ndarray], np.ndarray]:
-        return lambda x: np.maximum(x, x.dtype.type(0))
+    FUNCTION: ClassVar[Function] = _relu
 
 
 @irdl_op_definition
@@ -202,20 +203,12 @@ class VNotOp(Unary):
     name = "hivm.hir.vnot"
     ACCEPTED: ClassVar[frozenset[str]] = BITS
 
-    def function(self) -> Callable[[np.ndarray], np.ndarray]:
-        return np.invert
+    FUNCTION: ClassVar[Function] = np.invert
 
 
-class Binary(WithScratch):
+class Binary(OfElements):
     ARITY: ClassVar[int] = 2
     SCALARS: ClassVar[frozenset[int]] = frozenset({1})
-
-    def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            return self.function()(*inputs)
-
-    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
-        raise NotImplementedError(self.name)
 
 
 class WithoutScalars(Binary):
@@ -229,8 +222,7 @@ class WithoutScalars(Binary):
 class VAddOp(Binary):
     name = "hivm.hir.vadd"
 
-    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
-        return np.add
+    FUNCTION: ClassVar[Function] = np.add
 
 
 @irdl_op_definition
@@ -238,16 +230,14 @@ class VSubOp(WithoutScalars):
     name = "hivm.hir.vsub"
     SCALARS: ClassVar[frozenset[int]] = frozenset({0, 1})
 
-    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
-        return np.subtract
+    FUNCTION: ClassVar[Function] = np.subtract
 
 
 @irdl_op_definition
 class VMulOp(Binary):
     name = "hivm.hir.vmul"
 
-    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
-        return np.multiply
+    FUNCTION: ClassVar[Function] = np.multiply
 
 
 @irdl_op_definition
@@ -256,8 +246,7 @@ class VDivOp(WithoutScalars):
     SCALARS: ClassVar[frozenset[int]] = frozenset({0, 1})
     ACCEPTED: ClassVar[frozenset[str]] = FLOATS
 
-    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
-        return np.divide
+    FUNCTION: ClassVar[Function] = np.divide
 
     def passes(self) -> float:
         return 4.0
@@ -269,8 +258,7 @@ class VMaxOp(Binary):
 
     name = "hivm.hir.vmax"
 
-    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
-        return np.maximum
+    FUNCTION: ClassVar[Function] = np.maximum
 
 
 @irdl_op_definition
@@ -279,8 +267,7 @@ class VMinOp(Binary):
 
     name = "hivm.hir.vmin"
 
-    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
-        return np.minimum
+    FUNCTION: ClassVar[Function] = np.minimum
 
 
 class Bitwise(Binary):
@@ -292,16 +279,14 @@ class Bitwise(Binary):
 class VAndOp(Bitwise):
     name = "hivm.hir.vand"
 
-    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
-        return np.bitwise_and
+    FUNCTION: ClassVar[Function] = np.bitwise_and
 
 
 @irdl_op_definition
 class VOrOp(Bitwise):
     name = "hivm.hir.vor"
 
-    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
-        return np.bitwise_or
+    FUNCTION: ClassVar[Function] = np.bitwise_or
 
 
 @irdl_op_definition
@@ -311,8 +296,7 @@ class VXorOp(Bitwise):
     def scratch_elements(self, shape: Shape, room: Room) -> int:
         return room(self.src[0])
 
-    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
-        return np.bitwise_xor
+    FUNCTION: ClassVar[Function] = np.bitwise_xor
 
 
 _COMPARED: dict[CompareMode, Callable[..., Any]] = {

@@ -1,12 +1,15 @@
 """The dialects `hivm` and `hacc`: the subset of Huawei's that mlirad emits, under its real names.
 
-Reads: nothing. Writes: dialects for xDSL. Leaves: nothing. Text that these dialects print in generic form is what
-`bishengir-opt` of AscendNPU-IR accepts.
+Reads: the modules beside this one. Writes: dialects for xDSL, of all ops and attributes that these define. Leaves:
+nothing. Text that these dialects print in generic form is what `bishengir-opt` of AscendNPU-IR accepts.
 """
 
 from __future__ import annotations
 
-from xdsl.ir import Dialect
+from types import ModuleType
+from typing import TypeVar
+
+from xdsl.ir import Attribute, Dialect, Operation
 
 from mlirad.targets.ascend.hivm import (
     cube_instructions,
@@ -18,62 +21,30 @@ from mlirad.targets.ascend.hivm import (
     transfers,
 )
 
-HIVM = Dialect(
-    "hivm",
-    [
-        transfers.PointerCastOp,
-        transfers.LoadOp,
-        transfers.StoreOp,
-        transfers.CopyOp,
-        elementwise_instructions.VAddOp,
-        elementwise_instructions.VSubOp,
-        elementwise_instructions.VMulOp,
-        elementwise_instructions.VDivOp,
-        elementwise_instructions.VMaxOp,
-        elementwise_instructions.VMinOp,
-        elementwise_instructions.VAbsOp,
-        elementwise_instructions.VExpOp,
-        elementwise_instructions.VLnOp,
-        elementwise_instructions.VSqrtOp,
-        elementwise_instructions.VRsqrtOp,
-        elementwise_instructions.VRecOp,
-        elementwise_instructions.VReluOp,
-        elementwise_instructions.VAndOp,
-        elementwise_instructions.VOrOp,
-        elementwise_instructions.VXorOp,
-        elementwise_instructions.VNotOp,
-        elementwise_instructions.VCmpOp,
-        elementwise_instructions.VSelOp,
-        elementwise_instructions.VCastOp,
-        rearranging_instructions.VReduceOp,
-        rearranging_instructions.VBrcOp,
-        rearranging_instructions.VTransposeOp,
-        rearranging_instructions.VArangeOp,
-        synchronisation.SetFlagOp,
-        synchronisation.WaitFlagOp,
-        synchronisation.PipeBarrierOp,
-        synchronisation.SetMaskNormOp,
-        synchronisation.GetBlockIdxOp,
-        synchronisation.GetBlockNumOp,
-        cube_instructions.ND2NZOp,
-        cube_instructions.MmadL1Op,
-        cube_instructions.FixpipeOp,
-        cube_intrinsics.CustomOp,
-    ],
-    [
-        hivm_attributes.AddressSpaceAttr,
-        hivm_attributes.PipeAttr,
-        hivm_attributes.CoreTypeAttr,
-        hivm_attributes.TCoreTypeAttr,
-        hivm_attributes.EventAttr,
-        hivm_attributes.AtomicKindAttr,
-        hivm_attributes.PadModeAttr,
-        hivm_attributes.RoundModeAttr,
-        hivm_attributes.CastKindAttr,
-        hivm_attributes.CompareModeAttr,
-        hivm_attributes.ReduceKindAttr,
-        hivm_attributes.FixpipeModeAttr,
-    ],
+_Kind = TypeVar("_Kind", Operation, Attribute)
+
+
+def _defined(kind: type[_Kind], dialect: str, *modules: ModuleType) -> list[type[_Kind]]:
+    """The ops or the attributes of a dialect in modules, in their order there; classes with no name are their bases."""
+    return [
+        each
+        for module in modules
+        for each in vars(module).values()
+        if isinstance(each, type)
+        and issubclass(each, kind)
+        and each.__module__ == module.__name__
+        and getattr(each, "name", "").startswith(f"{dialect}.")
+    ]
+
+
+_INSTRUCTIONS = (
+    transfers,
+    elementwise_instructions,
+    rearranging_instructions,
+    synchronisation,
+    cube_instructions,
+    cube_intrinsics,
 )
-ANNOTATION = Dialect("annotation", [synchronisation.MarkOp], [])
-HACC = Dialect("hacc", [], [hivm_attributes.FunctionKindAttr])
+HIVM = Dialect("hivm", _defined(Operation, "hivm", *_INSTRUCTIONS), _defined(Attribute, "hivm", hivm_attributes))
+ANNOTATION = Dialect("annotation", _defined(Operation, "annotation", synchronisation), [])
+HACC = Dialect("hacc", [], _defined(Attribute, "hacc", hivm_attributes))

@@ -6,8 +6,9 @@ that both `bishengir-opt` and the 910B's instructions accept.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -25,7 +26,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation
+from xdsl.irdl import IRDLOperation, OptOperand
 from xdsl.utils.exceptions import VerifyException
 
 from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace, AddressSpaceAttr, Pipe
@@ -125,17 +126,21 @@ def i64_array(values: Sequence[int]) -> DenseArrayBase:
 class Instruction(IRDLOperation):
     """An op that a pipe executes: it reads buffers and scalars, and writes one buffer."""
 
+    @abstractmethod
     def pipe(self) -> Pipe:
         """The queue that it waits in."""
-        raise NotImplementedError(self.name)
 
+    @abstractmethod
     def inputs(self) -> tuple[SSAValue, ...]:
         """The buffers and scalars that `compute` gets, in order."""
-        raise NotImplementedError(self.name)
 
+    @abstractmethod
     def output(self) -> SSAValue:
         """The buffer that it writes."""
-        raise NotImplementedError(self.name)
+
+    @abstractmethod
+    def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
+        """What the output holds afterwards, rounded as the instruction rounds. shape: the output's."""
 
     def scratch(self) -> tuple[SSAValue, ...]:
         """Buffers that it overwrites with values that nothing may read."""
@@ -150,7 +155,7 @@ class Instruction(IRDLOperation):
 
     def give_scratch(self, buffer: SSAValue) -> None:
         """Let an instruction that has none use a buffer as scratch."""
-        raise NotImplementedError(self.name)
+        raise AssertionError(f"{self.name} needs no scratch")
 
     def reads_output(self, inputs: Sequence[Any]) -> bool:
         """Whether what the output held before is read, too; `compute` then gets it as its last input."""
@@ -167,10 +172,6 @@ class Instruction(IRDLOperation):
     def is_atomic(self) -> bool:
         """Whether other cores may do the same to the same memory."""
         return False
-
-    def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
-        """What the output holds afterwards, rounded as the instruction rounds. shape: the output's."""
-        raise NotImplementedError(self.name)
 
     def passes(self) -> float:
         """Modelled passes over the data of the vector unit; ours, not measured."""
@@ -197,6 +198,16 @@ class Instruction(IRDLOperation):
             raise VerifyException(f"{self.name}: element types differ: {first.type} and {second.type}")
 
 
+class OneInput(Instruction):
+    """Its first operand is what it reads, its second one what it writes."""
+
+    def inputs(self) -> tuple[SSAValue, ...]:
+        return (self.operands[0],)
+
+    def output(self) -> SSAValue:
+        return self.operands[1]
+
+
 class VectorInstruction(Instruction):
     """An op of the vector unit: its buffers are in the unified buffer."""
 
@@ -205,20 +216,30 @@ class VectorInstruction(Instruction):
     def pipe(self) -> Pipe:
         return Pipe.V
 
-    def give_scratch(self, buffer: SSAValue) -> None:
-        assert not self.scratch()
-        self.operands = [*self.operands, buffer]  # `temp_buffer` is the last operand of all that have one
-        segments = self.properties.get("operandSegmentSizes")
-        if isinstance(segments, DenseArrayBase):
-            sizes = [*segments.get_values()]
-            sizes[_TEMP_BUFFER] = 1
-            self.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, sizes)
-
     def verify_(self) -> None:
         buffers = (*self.inputs(), self.output(), *self.scratch())
         self.check_spaces(buffers, AddressSpace.UB)
         self.verify_types()
 
+    @abstractmethod
     def verify_types(self) -> None:
         """Raise VerifyException for operands of types that the instruction does not have."""
-        raise NotImplementedError(self.name)
+
+
+class WithTempBuffer(VectorInstruction):
+    """It may have a buffer for intermediate values, `temp_buffer`, behind all other operands."""
+
+    if TYPE_CHECKING:  # each op defines it
+        temp_buffer: OptOperand
+
+    def scratch(self) -> tuple[SSAValue, ...]:
+        return () if self.temp_buffer is None else (self.temp_buffer,)
+
+    def give_scratch(self, buffer: SSAValue) -> None:
+        assert self.temp_buffer is None
+        self.operands = [*self.operands, buffer]
+        segments = self.properties.get("operandSegmentSizes")
+        if isinstance(segments, DenseArrayBase):
+            sizes = [*segments.get_values()]
+            sizes[_TEMP_BUFFER] = 1
+            self.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, sizes)

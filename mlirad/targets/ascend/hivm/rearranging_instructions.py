@@ -26,9 +26,11 @@ from mlirad.targets.ascend.hivm.hivm_attributes import ReduceKind, ReduceKindAtt
 from mlirad.targets.ascend.hivm.instruction import (
     ARITHMETIC,
     FLOATS,
+    OneInput,
     Room,
     Shape,
     VectorInstruction,
+    WithTempBuffer,
     element_dtype,
     element_name,
     i64_array,
@@ -42,14 +44,8 @@ _REPEAT = 8
 """How many blocks of 32 bytes a vector instruction computes at once."""
 
 
-class Rearranging(VectorInstruction):
+class Rearranging(OneInput, WithTempBuffer):
     """`src` and `dst` have the same rank and elements."""
-
-    def inputs(self) -> tuple[SSAValue, ...]:
-        return (self.operands[0],)
-
-    def output(self) -> SSAValue:
-        return self.operands[1]
 
     def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Those of the input and of the output. Raises VerifyException unless ranks and elements are the same."""
@@ -112,9 +108,6 @@ class VReduceOp(Rearranging):
             properties={"arith": ReduceKindAttr(kind), "reduce_dims": i64_array(axes)},
         )
 
-    def scratch(self) -> tuple[SSAValue, ...]:
-        return () if self.temp_buffer is None else (self.temp_buffer,)
-
     def scratch_elements(self, shape: Shape, room: Room) -> int:
         """Of two axes at most, one of which is reduced."""
         (axis,) = integers(self.reduce_dims)
@@ -176,9 +169,6 @@ class VBrcOp(Rearranging):
             properties={"broadcast_dims": i64_array(axes)},
         )
 
-    def scratch(self) -> tuple[SSAValue, ...]:
-        return () if self.temp_buffer is None else (self.temp_buffer,)
-
     def scratch_elements(self, shape: Shape, room: Room) -> int:
         """Of two axes at most, one of which is repeated: a column needs some, a row does not."""
         axes, sizes = integers(self.broadcast_dims), shape(self.dst)
@@ -230,9 +220,6 @@ class VTransposeOp(Rearranging):
             properties={"permutation": i64_array(permutation), "disable_align": BoolAttr.from_bool(False)},
         )
 
-    def scratch(self) -> tuple[SSAValue, ...]:
-        return () if self.temp_buffer is None else (self.temp_buffer,)
-
     def row_buffers(self) -> tuple[SSAValue, ...]:
         return (self.src, self.dst)
 
@@ -254,7 +241,7 @@ class VTransposeOp(Rearranging):
 
 
 @irdl_op_definition
-class VArangeOp(Rearranging):
+class VArangeOp(VectorInstruction):
     """`offset + sum of strides[axis] * index[axis]` in each element; the offset is 0 by default."""
 
     name = "hivm.hir.varange"

@@ -35,7 +35,7 @@ from mlirad.targets.ascend.hivm.hivm_attributes import (
 from mlirad.targets.ascend.hivm.instruction import (
     ARITHMETIC,
     MOVED,
-    Instruction,
+    OneInput,
     element_name,
     is_scalar,
     same_shape,
@@ -64,14 +64,8 @@ class PointerCastOp(IRDLOperation):
             raise VerifyException(f"{self.name} gives a buffer of a core's own memory, not {self.result.type}")
 
 
-class Transfer(Instruction):
+class Transfer(OneInput):
     """`src` and `dst` are its first operands."""
-
-    def inputs(self) -> tuple[SSAValue, ...]:
-        return (self.operands[0],)
-
-    def output(self) -> SSAValue:
-        return self.operands[1]
 
     def is_pointwise(self) -> bool:
         return True
