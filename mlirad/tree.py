@@ -110,13 +110,18 @@ def words_of(generator: Any) -> np.ndarray:
     return words
 
 
+def is_words(value: Any) -> bool:
+    """Whether an array is the words of a generator."""
+    base = value.base if type(value) is np.ndarray else None
+    return isinstance(base, memoryview) and isinstance(base.obj, _Words)
+
+
 def generator_of(words: np.ndarray) -> Any:
     """The generator that words are of. Raises TypeError for other arrays."""
-    base = words.base
-    held = base.obj if isinstance(base, memoryview) else None
-    if not isinstance(held, _Words):
+    if not is_words(words):
         raise TypeError("a random generator cannot be made of an array")
-    return held.generator
+    held: Any = words.base
+    return held.obj.generator
 
 
 def children(value: Any) -> tuple[tuple[Any, ...] | None, Sequence[Any]] | None:

@@ -152,6 +152,11 @@ def draw(name: str, words: np.ndarray, count: int | None, parameters: tuple[Any,
     return _draw_at(address_of(name), FUNCTIONS[name], words, count, parameters)
 
 
+def draw_of(generator: np.random.Generator, name: str, count: int | None, parameters: tuple[Any, ...]) -> Any:
+    """The same of a generator: what printed source calls where NumPy has no method for it."""
+    return draw(name, words_of(generator), count, parameters)
+
+
 def _draw_at(
     address: int, function: RandomFunction, words: np.ndarray, count: int | None, parameters: tuple[Any, ...]
 ) -> Any:

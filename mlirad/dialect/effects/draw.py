@@ -6,6 +6,7 @@ A draw is done once, where it is in the program. What it gives is stored for the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, apply, broadcast_scalar, current_location, emit, insert, sum_of
 from mlirad.dialect.core.native import ElementAt, Length, NativeCalls, NativeFunction, PartAddress, WholeAddress
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, infix, text, tuple_of, typed
 from mlirad.dialect.core.op import Cotangent, Given, NdOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import empty
@@ -55,6 +57,12 @@ _INSTEAD: Mapping[str, str] = {
     "f": "write rng.chisquare(m) * n / (rng.chisquare(n) * m): the same distribution",
 }
 """What has derivatives, for distributions whose own draws have none."""
+
+
+_UNNAMED = frozenset(
+    {"interval", "buffered_bounded_uint32", "bounded_uint16_fill", "bounded_uint8_fill", "bounded_bool_fill"}
+)
+"""The functions that no method of generators calls with such parameters."""
 
 
 @op(cost=_WORK)
@@ -109,6 +117,35 @@ class DrawOp(NdOp):
             if count < 0:
                 count = int(parameters[-1])
         return draw_functions.draw(self.function.data, words, count, parameters[: len(self.known.parameters)])
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        """A method of the generator, which the words are in NumPy source."""
+        name, known, (rng, *given) = self.function.data, self.known, source.operands()
+        given, size = given[: len(known.parameters)], self._size_text(given)
+        is_number = not types.is_tensor(self.result.type)
+        narrow = {"dtype": "np.float32"} if known.result == np.float32 else {}
+        if name in _UNNAMED:
+            drawing = source.name_of(draw_functions.draw_of)
+            return called(drawing, rng, f'"{name}"', "None" if is_number else size, tuple_of(given))
+        sized = {} if is_number else {"size": size}
+        if name.startswith("bounded"):
+            dtype = f"np.{known.result}"
+            drawn = _method(rng, "integers", 0, given[1], **sized, dtype=dtype, endpoint="True")
+            if given[0].literal == 0:
+                return drawn
+            return infix(drawn, "+", typed(given[0], self.operands[1].type), Rank.SUM)
+        base = (name.removesuffix("_f") if narrow else name).removesuffix("_fill")
+        if base.endswith("_inv"):
+            base, narrow = base.removesuffix("_inv"), {**narrow, "method": '"inv"'}
+        method = {"standard_uniform": "random"}.get(base, base)
+        made = _method(rng, method, *(given[::-1] if name == "binomial" else given), **sized, **narrow)
+        if is_number and narrow:
+            return called("np.float32", made)
+        return replace(made, is_numpy=not is_number)
+
+    def _size_text(self, given: Sequence[NumpyText]) -> NumpyText | str:
+        (size,) = types.shape(self.result.type) or (0,)
+        return given[-1] if size < 0 else str(size)
 
     def is_foldable(self) -> bool:
         return False
@@ -178,6 +215,10 @@ class DrawOp(NdOp):
             return []
         is_known = types.shape(type)[0] >= 0
         return [empty(type, () if is_known else [insert(arith.IndexCastOp(operands[-1], IndexType())).result])]
+
+
+def _method(rng: NumpyText, name: str, *arguments: NumpyText | int, **named: NumpyText | str) -> NumpyText:
+    return text(rng.within(Rank.ATOM), called(f".{name}", *arguments, **named))
 
 
 def _like(x: Expr, other: Expr) -> Expr:

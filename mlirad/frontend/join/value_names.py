@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 from mlirad.frontend.join.join_columns import Column, hint_of
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.values import Maybe, Object, Ref, Traced, Tuple, Value
+from mlirad.tree import GENERATOR_WORDS
 
 
 def name(value: SSAValue, text: str | None) -> None:
@@ -39,7 +40,8 @@ def name_variable(state: State, variable: str, value: Value) -> None:
     elif isinstance(value, Object) and (entry := state.heap[value.number]).growth is None:
         keys = range(len(entry.items)) if entry.kind is list else entry.keys
         for key, item in zip(keys, entry.items, strict=True):
-            name_variable(state, f"{variable}.{key}", item)
+            # A generator's one item is, for readers, the generator.
+            name_variable(state, variable if key == GENERATOR_WORDS else f"{variable}.{key}", item)
 
 
 def name_carried(values: Sequence[SSAValue], keys: Sequence[Any], columns: Sequence[Column]) -> None:

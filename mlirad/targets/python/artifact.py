@@ -18,6 +18,7 @@ from mlirad.location import SourceLocation
 from mlirad.targets.python.printed_program import Program
 from mlirad.targets.python.writer import python_name
 from mlirad.targets.target import Artifact
+from mlirad.tree import generator_of, is_words, words_of
 
 
 class PythonArtifact(Artifact):
@@ -46,7 +47,7 @@ class PythonArtifact(Artifact):
     ) -> tuple[Any, ...]:
         entry = self.program.entries[name]
         given = [
-            value if dtype is None else np.dtype(dtype).type(value)
+            _as_source_has(value) if dtype is None else np.dtype(dtype).type(value)
             for value, dtype in zip(values, entry.arguments, strict=True)
         ]
         try:
@@ -81,6 +82,13 @@ class PythonArtifact(Artifact):
         return SourceLocation(*place) if place is not None and line.lstrip().startswith("raise ") else None
 
 
-def _owned(array: np.ndarray) -> np.ndarray:
-    """An array that is no view."""
+def _as_source_has(value: Any) -> Any:
+    """An array; of the words of a random generator, the generator, whose methods the source calls."""
+    return generator_of(value) if is_words(value) else value
+
+
+def _owned(array: Any) -> np.ndarray:
+    """An array that is no view. Of a generator, its words."""
+    if isinstance(array, np.random.Generator):
+        return words_of(array)
     return array if array.base is None and array.flags.c_contiguous else np.array(array, order="C")

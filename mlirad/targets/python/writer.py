@@ -20,6 +20,7 @@ from mlirad.analysis.call_graph import written_by
 from mlirad.analysis.constants import constant_int
 from mlirad.analysis.memory import is_tensor, is_view, memory_of, takes, viewed_operand
 from mlirad.dialect.core import types
+from mlirad.dialect.core.effect_table import Effect, effect_of
 from mlirad.dialect.core.intervals import LinearForm, Values
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, Term, called, infix, literal, text, typed
 from mlirad.dialect.core.op import NdOp
@@ -97,8 +98,8 @@ class FunctionWriter(NumpySource):
     def in_variable(self, value: SSAValue, is_numpy: bool = True) -> NumpyText:
         return NumpyText((self.variable(value),), is_new=False, is_numpy=is_numpy)
 
-    def assign(self, value: SSAValue, given: NumpyText, location: SourceLocation | None) -> None:
-        self.statements.append(Assign((value,), given, location))
+    def assign(self, value: SSAValue, given: NumpyText, location: SourceLocation | None, is_call: bool = False) -> None:
+        self.statements.append(Assign((value,), given, location, is_call))
         self.texts[value] = self.in_variable(value, given.is_numpy)
 
     def _kept(self, value: SSAValue, found: _Pending) -> NumpyText:
@@ -370,7 +371,7 @@ class FunctionWriter(NumpySource):
         location = types.from_location(op.location)
         made = self._asked(op)
         if len(op.results) == 1:
-            self.assign(op.results[0], made, location)
+            self.assign(op.results[0], made, location, effect_of(op) is Effect.ORDERED)
         elif op.results:
             self.statements.append(Assign(tuple(op.results), made, location))
             for result in op.results:

@@ -121,6 +121,17 @@ def test_streams_and_states_are_numpys(case: Any) -> None:
             assert own.normal() == numpys.normal()
 
 
+def test_printed_source_calls_the_generators_methods() -> None:
+    kernel = mlirad.jit(integers, target="python")
+    own, numpys = pair()
+    for function, *args in ((integers, LAM, 9), (dropout.numpy, np.ones(3)), (dead, LAM)):
+        kernel = mlirad.jit(function, target="python")
+        same(kernel(own, *args), function(numpys, *args))
+        assert state(own) == state(numpys)
+    source = kernel.lower(own, LAM).as_text("source")
+    assert "rng.weibull(a, size=3)" in source and "rng.standard_normal()" in source
+
+
 def test_every_method_is_tried() -> None:
     text = "".join(name for case in CASES for name in case[0].__code__.co_names)
     assert not [name for name in generators.methods() if name not in text]
@@ -154,6 +165,12 @@ def test_order() -> None:
         assert walks(own, others[0], 4) == walk(numpys, others[1], 4)
         assert mlirad.jit(recursive)(own, 5) == recursive(numpys, 5)
         assert state(own) == state(numpys) and state(others[0]) == state(others[1])
+
+
+def dead(rng, a):
+    rng.normal()
+    rng.lognormal(a, 1.0)
+    return rng.weibull(a) + rng.gumbel(a) + rng.random(dtype=np.float32)
 
 
 GLOBAL = np.random.default_rng(3)
