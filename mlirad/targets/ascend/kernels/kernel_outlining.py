@@ -37,6 +37,7 @@ from mlirad.lowering.to_buffers.bufferize import Bufferize
 from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
 from mlirad.targets.ascend.cube.matmul_kernel import contraction_of
 from mlirad.targets.ascend.hivm.hivm_attributes import CoreType, CoreTypeAttr, FunctionKind, FunctionKindAttr
+from mlirad.targets.ascend.kernels.divided_reductions import divided
 from mlirad.targets.ascend.kernels.host import GLOBAL, KIND, to_host
 from mlirad.targets.ascend.tiles.nest import BufferKind, Nest, nest_of, shape_of, strides_of
 from mlirad.xdsl_support.traversal import find, ops_inside, ops_of
@@ -132,9 +133,12 @@ class _Outlining:
             self.with_regular_buffers(op, initial)
             if contraction_of(op, initial) is not None:
                 self.launch(op, initial, CoreType.CUBE)
-            else:
-                self.with_tiled_buffers(op, initial)
-                self.launch(op, initial)
+                return
+            for part, fill in divided(op, initial):
+                with emitting(InsertPoint.before(part), op.location):
+                    self.with_regular_buffers(part, fill)
+                    self.with_tiled_buffers(part, fill)
+                    self.launch(part, fill)
 
     def with_regular_buffers(self, op: GenericOp, initial: FillOp | None) -> None:
         """Use copies of the buffers that no kernel gets as they are."""

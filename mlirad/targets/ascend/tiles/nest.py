@@ -131,8 +131,8 @@ class Nest:
         return [self.kind(buffer, self.tiling) for buffer in range(len(self.loops.strides))]
 
 
-def nest_of(op: GenericOp) -> Nest:
-    """The loops of an op."""
+def loops_of(op: GenericOp) -> Loops:
+    """The loops of an op as they are."""
     reduced = tuple(each.data is IteratorType.REDUCTION for each in op.iterator_types)
     extents = [1] * len(reduced)
     strides: list[tuple[int, ...]] = []
@@ -145,9 +145,12 @@ def nest_of(op: GenericOp) -> Nest:
             extents[expression.position] = size
             along[expression.position] += stride
         strides.append(tuple(along))
-    dims = tuple((dim,) for dim in range(len(reduced)))
+    return Loops(tuple(extents), reduced, tuple((dim,) for dim in range(len(reduced))), tuple(strides))
+
+
+def nest_of(op: GenericOp) -> Nest:
     has_masks = any(result.type == i1 for each in op.body.block.ops for result in each.results)
-    return Nest(Loops(tuple(extents), reduced, dims, tuple(strides)).simplified(), has_masks)
+    return Nest(loops_of(op).simplified(), has_masks)
 
 
 def shape_of(type: Attribute) -> tuple[int, ...]:
