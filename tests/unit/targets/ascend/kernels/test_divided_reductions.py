@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ascend_judges import Judged
 
 import mlirad
 from mlirad.targets.ascend.kernels.divided_reductions import CORES, SHORTEST
@@ -24,24 +25,15 @@ def blocks_of(kernel: Any, *args: Any) -> list[int]:
 
 
 def reductions(x: np.ndarray, row: np.ndarray, h: np.ndarray) -> Any:
-    part = x[1:, 3:150]
-    return (
-        np.sum(np.exp(x - row)),
-        np.max(x),
-        np.min(part),
-        np.prod(1 + x / 1000),
-        np.any(x > 9),
-        np.sum(h),
-        part @ part[0],
-    )
+    return np.sum(np.exp(x - row)), np.max(x[1:, 3:150]), np.prod(1 + h / 1000)
 
 
-def test_parts_of_any_array_have_the_numbers_of_the_cpu(bishengir_accepts: Callable[..., int]) -> None:
+def test_parts_of_any_array_have_the_numbers_of_the_cpu(judged: Callable[..., Judged]) -> None:
     args = normal(113, 160), normal(160), normal(20_011, dtype=np.float16)
     kernel = mlirad.jit(reductions, target="ascend")
     for one, other in zip(kernel(*args), mlirad.jit(reductions)(*args), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-3 if one.dtype == np.float16 else 2e-5, atol=1e-5)
-    assert bishengir_accepts(kernel, *args) > 12
+    assert judged(kernel, *args).kernels > 6
 
 
 @pytest.mark.parametrize(
