@@ -46,7 +46,7 @@ class Path:
         return id(self.function), self.name, self.steps
 
     def fetch(self) -> Any:
-        value = lookup(self.function, self.name) if self.name else self.function
+        value: Any = lookup(self.function, self.name) if self.name else self.function
         for kind, key in self.steps:
             if kind == "default":
                 value = default_of(value, key)
