@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
-MODULES: Mapping[str, str] = {"linalg": "numpy.linalg._umath_linalg"}
+MODULES: Mapping[str, str] = {"linalg": "numpy.linalg._umath_linalg", "fft": "numpy.fft._pocketfft_umath"}
+HAVE_DATA = frozenset({"fft.fft", "fft.ifft"})
+"""The gufuncs whose loops take data of NumPy's: the direction of a transform."""
 _WORD = ctypes.sizeof(ctypes.c_size_t)
 FE_INVALID = 16 if sys.platform == "win32" else 1
 """The bit of floating-point exceptions that a loop sets if it fails, in C's `fenv.h`."""
@@ -53,8 +55,15 @@ def steps_of(labels: Labels, sizes: Mapping[str, int], widths: Sequence[int]) ->
     return steps
 
 
-def run_loop(address: int, signature: str, pointers: Sequence[int], widths: Sequence[int], sizes: Sequence[int]) -> int:
-    """Run a loop on one part; whether it fails, as an int. sizes: those of `label_order`."""
+def run_loop(
+    address: int,
+    signature: str,
+    pointers: Sequence[int],
+    widths: Sequence[int],
+    sizes: Sequence[int],
+    data: int | None = None,
+) -> int:
+    """Run a loop on one part; whether it fails, as an int. sizes: those of `label_order`. data: of `HAVE_DATA`."""
     operands, results = core_labels(signature)
     known = dict(zip(label_order(signature), sizes, strict=True))
     steps = steps_of(operands + results, known, widths)
@@ -62,14 +71,15 @@ def run_loop(address: int, signature: str, pointers: Sequence[int], widths: Sequ
     dims, strides = ((ctypes.c_ssize_t * len(each))(*each) for each in ([1, *sizes], steps))
     clear, test = (ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(floating(each)) for each in (CLEAR, TEST))
     clear(FE_INVALID)
-    ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(address)(arguments, dims, strides, None)
+    ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(address)(arguments, dims, strides, data)
     failed = bool(test(FE_INVALID))
     clear(FE_INVALID)
     return int(failed)
 
 
-def loop_of(what: str, is_inside: Callable[[int, str], bool]) -> int | None:
-    """The address of the loop that "linalg.solve.ddd" names; None where it is not there, or is not that loop.
+def loop_of(what: str, is_inside: Callable[[int, str], bool]) -> tuple[int, int] | None:
+    """The address of the loop that "linalg.solve.ddd" names, and of its data; None where it is not there, or is not
+    that loop.
 
     is_inside: whether an address lies in a file: nothing else is called.
     """
@@ -88,13 +98,16 @@ def loop_of(what: str, is_inside: Callable[[int, str], bool]) -> int | None:
     place = ufunc.types.index(given)
     functions, data = (ctypes.c_size_t.from_address(start + at).value for at in (32, 40))
     address = ctypes.c_size_t.from_address(functions + place * _WORD).value
-    has_data = data and ctypes.c_size_t.from_address(data + place * _WORD).value
-    if has_data or not is_inside(address, str(module.__file__)) or not _is_right(ufunc, types, address):
+    own = ctypes.c_size_t.from_address(data + place * _WORD).value if data else 0
+    inside = (each for each in (address, own) if each)
+    if bool(own) != (f"{home}.{name}" in HAVE_DATA) or not all(
+        is_inside(each, str(module.__file__)) for each in inside
+    ):
         return None
-    return address
+    return (address, own) if _is_right(ufunc, types, address, own or None) else None
 
 
-def _is_right(ufunc: np.ufunc, types: str, address: int) -> bool:
+def _is_right(ufunc: np.ufunc, types: str, address: int, data: int | None) -> bool:
     """Whether a loop computes, and changes in its operands, what the gufunc does on matrices of 2 rows and columns."""
     signature = str(ufunc.signature)
     operands, results = core_labels(signature)
@@ -103,10 +116,11 @@ def _is_right(ufunc: np.ufunc, types: str, address: int) -> bool:
     expected = [each.copy() for each in made]
     outs = [np.zeros((2,) * len(own), kind) for own, kind in zip(results, types[len(made) :], strict=True)]
     pointers, widths = ([get(each) for each in (*made, *outs)] for get in (_pointer, _width))
-    failed = run_loop(address, signature, pointers, widths, [2] * len(label_order(signature)))
+    failed = run_loop(address, signature, pointers, widths, [2] * len(label_order(signature)), data)
     with np.errstate(all="ignore"):
-        found = ufunc(*expected, signature=f"{types[: ufunc.nin]}->{types[ufunc.nin :]}")
-    expected += found if isinstance(found, tuple) else [found]
+        own = [np.zeros_like(each) for each in outs]  # of which some gufuncs take the sizes
+        ufunc(*expected, *own, signature=f"{types[: ufunc.nin]}->{types[ufunc.nin :]}")
+    expected += own
     return not failed and all(map(np.array_equal, (*made, *outs), expected))
 
 

@@ -102,7 +102,7 @@ def _sorts(address: int, gives_places: bool, dtype: np.dtype) -> bool:
 
 # --- loops of NumPy's gufuncs -----------------------------------------------------------------------------------
 
-GUFUNC, FLOATING = "gufunc", "floating"
+GUFUNC, GUFUNC_DATA, FLOATING = "gufunc", "gufuncdata", "floating"
 
 
 def gufunc(home: str, name: str, types: str) -> str:
@@ -110,11 +110,26 @@ def gufunc(home: str, name: str, types: str) -> str:
     return f"{PREFIX}{GUFUNC}.{home}.{name}.{types}"
 
 
-def _gufunc(what: str) -> int:
-    address = gufunc_loops.loop_of(what, _is_inside)
-    if address is None:
+def data_of(loop: str) -> str | None:
+    """The name of what a loop, by its name, takes as its data, if it takes any."""
+    what = loop.removeprefix(f"{PREFIX}{GUFUNC}.")
+    return f"{PREFIX}{GUFUNC_DATA}.{what}" if what.rpartition(".")[0] in gufunc_loops.HAVE_DATA else None
+
+
+@cache
+def _loop_and_data(what: str) -> tuple[int, int]:
+    found = gufunc_loops.loop_of(what, _is_inside)
+    if found is None:
         raise NativeFunctionError(f"NumPy {np.__version__} has not the loop {what} that is expected")
-    return address
+    return found
+
+
+def _gufunc(what: str) -> int:
+    return _loop_and_data(what)[0]
+
+
+def _gufunc_data(what: str) -> int:
+    return _loop_and_data(what)[1]
 
 
 def floating(function: str) -> str:
@@ -152,6 +167,7 @@ def random(name: str) -> str:
 _SOURCES: Mapping[str, Callable[[str], int]] = {
     SORTING: _sorting,
     GUFUNC: _gufunc,
+    GUFUNC_DATA: _gufunc_data,
     FLOATING: _floating,
     REGISTERED: registered_ops.address_of,
     RANDOM: draw_functions.address_of,

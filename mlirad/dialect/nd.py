@@ -29,6 +29,7 @@ from mlirad.dialect.layers import windows  # noqa: F401  (as the families above)
 from mlirad.dialect.linear_algebra import (  # noqa: F401  (as the families above)
     determinant_ops,
     factorization_ops,
+    fourier_ops,
     least_squares_ops,
     solving_ops,
 )

@@ -22,7 +22,7 @@ from xdsl.traits import SymbolTable
 
 from mlirad.analysis.memory import GUFUNC, NATIVE, ties
 from mlirad.contract.gufunc_loops import core_labels, run_loop
-from mlirad.contract.native_functions import address_of
+from mlirad.contract.native_functions import address_of, data_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import value_of
 from mlirad.dialect.effects.print_op import printed_by
@@ -324,8 +324,10 @@ def _run_loop(op: func.CallOp, words: Sequence[int], widths: Sequence[int]) -> N
     """A gufunc's loop on these addresses and core sizes; see `NativeFunction`."""
     signature = _text(op.attributes[GUFUNC])
     count = sum(map(len, core_labels(signature)))
-    address = address_of(_text(op.attributes[NATIVE]))
-    failed = run_loop(address, signature, words[:count], widths[:count], words[len(widths) :])
+    name = _text(op.attributes[NATIVE])
+    taken = data_of(name)
+    data = None if taken is None else address_of(taken)
+    failed = run_loop(address_of(name), signature, words[:count], widths[:count], words[len(widths) :], data)
     for flag in words[count : len(widths)]:
         ctypes.c_int64.from_address(flag).value = failed
 

@@ -51,6 +51,7 @@ from mlirad.dialect.functions import (
 )
 from mlirad.dialect.layers.windows import OverlapOp, WindowsOp
 from mlirad.dialect.linear_algebra import determinant_ops, factorization_ops, least_squares_ops, solving_ops
+from mlirad.dialect.linear_algebra import fourier_ops as FO
 from mlirad.dialect.ops import bits as Bits
 from mlirad.dialect.ops import (
     check,
@@ -327,6 +328,9 @@ SAMPLES: list[Sample] = [
     *(Sample(op, (Z,), (C64, C128), smooth=False) for op in OF_COMPLEX),
     *(Sample(op, (Z, ZW), (C64, C128), smooth=False) for op in OF_COMPLEX_PAIRS),
     Sample(CP.ComplexOp, (A, B), (F64,), smooth=False),
+    *(Sample(op, (Z, np.ones(1)), (C128,), exact=(1,), smooth=False) for op in (FO.FftOp, FO.IfftOp)),
+    *(Sample(op, (Z, np.ones(1)), (C128,), exact=(1,), smooth=False) for op in (FO.IrfftEvenOp, FO.IrfftOddOp)),
+    Sample(FO.RfftOp, (A, np.ones(1)), (F64,), exact=(1,), smooth=False),
     *(Sample(C.CastOp, (Z,), (C64, C128), to=to, smooth=False) for to in (C64, C128, F32, F64, I64, BOOL)),
     *(Sample(C.CastOp, (A,), ARITHMETIC, to=to, smooth=False) for to in (C64, C128)),
     *unary(E.NegOp, A, ARITHMETIC),
@@ -907,6 +911,7 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     ),
     *((op, [types.F64], {}, None) for op in (CP.RealOp, CP.ImagOp, CP.ModulusOp, CP.ConjOp)),
     (CP.ComplexOp, [types.F16, types.F16], {}, None),
+    *((op, [types.F64, types.F64], {}, None) for op in (FO.FftOp, FO.IfftOp, FO.RfftOp, FO.IrfftEvenOp, FO.IrfftOddOp)),
     *((op, [types.C128], {}, None) for op in (N.ArctanOp, rounding.FloorOp, E.AbsOp, E.SignOp)),
     (C.LessOp, [types.C128, types.C128], {}, None),
     (GF.PolygammaOp, [types.I64], {"order": 1}, None),

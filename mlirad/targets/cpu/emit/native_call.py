@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import MemRefType, StringAttr
 
 from mlirad.analysis.memory import GIL, GUFUNC, NATIVE
 from mlirad.contract.gufunc_loops import CLEAR, FE_INVALID, TEST, core_labels, label_order
-from mlirad.contract.native_functions import floating
+from mlirad.contract.native_functions import data_of, floating
 from mlirad.dialect.core.types import from_location
 from mlirad.targets.cpu.emit.descriptor import address, is_literal, part_types, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter
-from mlirad.targets.cpu.emit.llvm_types import bits_of
+from mlirad.targets.cpu.emit.llvm_types import byte_size
 from mlirad.targets.cpu.emit.polling import charge
 from mlirad.targets.cpu.manifest import ErrorEntry
 
@@ -31,7 +31,7 @@ def call_native(e: FunctionEmitter, op: func.CallOp) -> None:
             rank = value.type.get_num_dims()
             place, operands = e.words(operands[:rank]), operands[rank:]
             arguments.append(("ptr", address(e, e.memref(value), place)))
-            widths.append(bits_of(value.type.element_type) // 8)
+            widths.append(byte_size(value.type.element_type))
         else:
             arguments += to_parts(e.value(value), value.type)
     if isinstance(signature, StringAttr):
@@ -87,7 +87,9 @@ def _call_loop(e: FunctionEmitter, name: str, signature: str, words: list[str], 
     loop = e.module.declare(name, f"declare void @{name}(ptr, ptr, ptr, ptr) nounwind")
     if flags:
         _floating(e, CLEAR)
-    e.line(f"call void {loop}({', '.join(f'ptr {each}' for each in lists)}, ptr null)")
+    taken = data_of(name)
+    data = "null" if taken is None else e.module.declare(taken, f"@{taken} = external global i8")
+    e.line(f"call void {loop}({', '.join(f'ptr {each}' for each in lists)}, ptr {data})")
     for flag in flags:
         failed = e.assign(f"icmp ne i32 {_floating(e, TEST)}, 0")
         e.line(f"store i64 {e.assign(f'zext i1 {failed} to i64')}, ptr {flag}, align 8")
