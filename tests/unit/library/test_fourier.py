@@ -24,13 +24,18 @@ def of_lines(z: Any, x: Any) -> Any:
 
 def of_planes(z: Any, x: Any) -> Any:
     return (
-        (np.fft.fft2(z), np.fft.ifft2(z, norm="ortho"), np.fft.fftn(z, s=(4, 6)), np.fft.ifftn(z, axes=(0,))),
+        (
+            np.fft.fft2(z),
+            np.fft.ifft2(z, norm="ortho"),
+            np.fft.fftn(z, s=(4, 6), axes=(0, 1)),
+            np.fft.ifftn(z, axes=(0,)),
+        ),
         (np.fft.rfftn(x), np.fft.irfftn(z), np.fft.rfft2(x), np.fft.irfft2(z, s=(3, 7))),
         (
             np.fft.fftshift(z),
             np.fft.ifftshift(x, axes=1),
             np.fft.fftfreq(7, 0.1) * x[0, :7],
-            np.fft.rfftfreq(9)[:3] * x[:, 0],
+            np.fft.rfftfreq(5) * x[:, 0],
         ),
     )
 
@@ -99,7 +104,7 @@ def test_duality_lanes_and_second_order() -> None:
 
 def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="Invalid norm value"):
-        mlirad.jit(lambda z: np.fft.fft(z, norm="none"))(Z)
+        mlirad.jit(lambda z, norm: np.fft.fft(z, norm=norm), static_argnums=1)(Z, "none")
     with pytest.raises(ValueError, match="Invalid number of FFT data points"):
         mlirad.jit(lambda z: np.fft.fft(z, n=0))(Z)
     with pytest.raises(mlirad.CompileError, match="complex"):

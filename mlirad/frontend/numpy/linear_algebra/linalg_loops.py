@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlirad.dialect.core.expr import emit_all
+from mlirad.dialect.linear_algebra.fourier_ops import FourierOp
 from mlirad.dialect.linear_algebra.loop_op import MatricesOp
 from mlirad.dialect.op import op_classes
 from mlirad.frontend.numpy.declarations import compiles
@@ -29,5 +30,5 @@ def _compile(op: type[MatricesOp]) -> None:
 
 
 for _each in op_classes():
-    if issubclass(_each, MatricesOp):
+    if issubclass(_each, MatricesOp | FourierOp):
         _compile(_each)
