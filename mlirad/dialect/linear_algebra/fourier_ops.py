@@ -48,6 +48,11 @@ class FourierOp(LinearOp):
         return size, element
 
     @classmethod
+    def needs_sizes(cls) -> bool:
+        """Whether all sizes must be known while compiling: that of the last axis must."""
+        return False
+
+    @classmethod
     @abstractmethod
     def loop(cls, size: int) -> tuple[str, str]:
         """The gufunc for an operand of so many numbers, and its core signature."""

@@ -1,4 +1,4 @@
-"""The loops that call LAPACK, which the library's functions of numpy.linalg are written with.
+"""The loops that call LAPACK and pocketfft, which the library's functions of numpy.linalg and numpy.fft are written with.
 
 Reads: values. Writes: nd ops, each spelled by a loop. Leaves: Traced values.
 """
@@ -16,7 +16,7 @@ from mlirad.frontend.values.sizes import DATA
 from mlirad.frontend.values.traced import Traced, as_traced
 
 
-def _compile(op: type[MatricesOp]) -> None:
+def _compile(op: type[MatricesOp | FourierOp]) -> None:
     def made(*operands: Any) -> Any:
         given = [as_traced(each) for each in operands]
         if op.needs_sizes():
