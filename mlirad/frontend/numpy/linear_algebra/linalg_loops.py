@@ -1,4 +1,4 @@
-"""The loops that call LAPACK and pocketfft, which the library's functions of numpy.linalg and numpy.fft are written with.
+"""The loops of LAPACK and pocketfft, which the library's functions of numpy.linalg and numpy.fft are written with.
 
 Reads: values. Writes: nd ops, each spelled by a loop. Leaves: Traced values.
 """
