@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.library.random.draws import drawn, each, number_of
+from mlirad.library.random.draws import drawn, each, number_of, standard
 from mlirad.library.random.implicit import standard_gamma, stop_gradient, without_path
 
 
@@ -73,3 +73,46 @@ def multinomial(self: Any, n: Any, pvals: Any, size: Any = None) -> Any:
         if left > 0:
             made[i, count - 1] = left
     return made.reshape((*shape, count))
+
+
+def multivariate_normal(
+    self: Any,
+    mean: Any,
+    cov: Any,
+    size: Any = None,
+    check_valid: str = "warn",
+    tol: float = 1e-8,
+    *,
+    method: str = "svd",
+) -> Any:
+    if method not in ("eigh", "svd", "cholesky"):
+        raise ValueError("method must be one of {'eigh', 'svd', 'cholesky'}")
+    mean, cov = np.asarray(mean), np.asarray(cov).astype(np.float64)
+    if mean.ndim != 1:
+        raise ValueError("mean must be 1 dimensional")
+    if cov.ndim != 2 or cov.shape[0] != cov.shape[1]:
+        raise ValueError("cov must be 2 dimensional and square")
+    if mean.shape[0] != cov.shape[0]:
+        raise ValueError("mean and cov must have same length")
+    count = mean.shape[0]
+    shape = () if size is None else np.empty(size).shape
+    z = standard(self, "standard_normal", (number_of(shape), count))
+    factor = _root_of(cov, check_valid, tol, method)
+    return (mean + z @ factor.T).reshape((*shape, count))
+
+
+def _root_of(cov: Any, check_valid: str, tol: float, method: str) -> Any:
+    """A matrix A with A A^T = cov."""
+    if method == "cholesky":
+        return np.linalg.cholesky(cov)
+    if check_valid not in ("warn", "raise", "ignore"):
+        raise ValueError("check_valid must equal 'warn', 'raise', or 'ignore'")
+    if method == "svd":
+        u, s, vh = np.linalg.svd(cov)
+        if check_valid == "raise" and not np.allclose(np.dot(vh.T * s, vh), cov, rtol=tol, atol=tol):
+            raise ValueError("covariance is not symmetric positive-semidefinite.")
+        return u * np.sqrt(s)
+    s, u = np.linalg.eigh(cov)
+    if check_valid == "raise" and np.any(s < -tol):
+        raise ValueError("covariance is not symmetric positive-semidefinite.")
+    return u * np.sqrt(np.abs(s))

@@ -86,6 +86,18 @@ def test_the_mean_of_gradients() -> None:
     assert np.isnan(part(np.array([0.01, 0.02, 0.03]), fresh())).all()
 
 
+def test_a_covariance() -> None:
+    """Its gradient, which differences of one element at a time have in two halves."""
+
+    def loss(c, rng):
+        return np.sum(np.sin(rng.multivariate_normal(np.zeros(2), c, 5, method="cholesky")))
+
+    c = np.array([[2.0, 0.5], [0.5, 1.0]])
+    found = mlirad.grad(loss)(c, fresh())
+    flat = differences(lambda p, rng: loss(p.reshape(2, 2), rng), c.ravel()).reshape(2, 2)
+    np.testing.assert_allclose(found + found.T, flat + flat.T, rtol=1e-7)
+
+
 def checkpointed(w, rng):
     return mlirad.checkpoint(lambda w: np.sin(w * rng.normal()))(w)
 
