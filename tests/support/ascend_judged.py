@@ -224,7 +224,9 @@ def main(args: Sequence[str] | None = None) -> int:
     ]
     called = set[str]().union(*(one.called for one in groups.values()))
     ops = len(list(HIVM.operations))
-    end = f"{len(used)} of the {ops} ops of our `hivm` occur, and {len(called)} functions of the library."
+    end = f"{len(used)} of the {ops} ops of our `hivm` occur."
+    whole = [sum(getattr(one, name) for one in groups.values()) for name in ("programs", "kernels", "long")]
+    rows.append(f"| all | {whole[0]} | {whole[1]} | {whole[2]} | {len(called)} | |")
     page = HEAD + "\n".join(rows) + f"\n\n{end} Refused: {'; '.join(refused) or 'none'}.\n"
     print(page)
     if asked_for.page is not None:
