@@ -222,12 +222,18 @@ class TilePlan:
         return up(math.prod(shape) * element_bits(slot.element), 8 * self.soc.ub_alignment) // 8
 
     def problem(self) -> tuple[str, str] | None:
-        """Why the tile does not fit the unified buffer, with the arithmetic, and the largest one that does."""
+        """Why the tile does not fit the unified buffer, with the arithmetic, and what does."""
         if self.fits(self.sizes):
             return None
+        total = f"{self._arithmetic()} = {self.bytes_needed(self.sizes):,} B > {self.soc.ub_bytes:,} B"
+        if not self.tile:
+            return (
+                f"what is computed here needs too many arrays at once: even the smallest tile of each does not fit the "
+                f"unified buffer: {total}",
+                "compute it in two compiled functions, or compile with target='cpu'",
+            )
         return (
-            f"tile={_written(self.tile)} does not fit the unified buffer: {self._arithmetic()} = "
-            f"{self.bytes_needed(self.sizes):,} B > {self.soc.ub_bytes:,} B",
+            f"tile={_written(self.tile)} does not fit the unified buffer: {total}",
             f"the largest that fits this kernel is tile={_written(self._largest())}",
         )
 
