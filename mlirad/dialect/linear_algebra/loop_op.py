@@ -87,14 +87,16 @@ class LoopOp(MatricesOp):
         cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
     ) -> list[Attribute]:
         loop = cls.loop()
+        is_complex = cls.takes_complex and types.element_type(operands[0]) == types.C128
+        number = types.C128 if is_complex else types.F64
         sizes: dict[str, int] = {}
         outer: list[tuple[int, ...]] = []
         for own, type in zip(core_labels(loop.signature)[0], operands, strict=True):
             shape = types.shape(type)
             if not isinstance(type, TensorType) or len(shape) < len(own):
                 raise ShapeError(f"{cls.name}: {type} has not the axes ({', '.join(own)}) of {loop.signature}")
-            if types.element_type(type) != types.F64:
-                raise DTypeError(f"{cls.name}: {type} is not of f64")
+            if types.element_type(type) != number:
+                raise DTypeError(f"{cls.name}: {type} is not of {number}")
             rank = len(shape) - len(own)
             outer.append(shape[:rank])
             for label, size in zip(own, shape[rank:], strict=True):
@@ -109,7 +111,7 @@ class LoopOp(MatricesOp):
                 raise ShapeError(f"{cls.name}: the sizes of the matrix {operands[0]} must be known while compiling")
             sizes[_SMALLER] = min(sizes["m"], sizes["n"])
         letters = loop.types[: loop.is_in_place] + loop.types[len(operands) :]
-        elements = [_I32 if letter == "i" else types.F64 for letter in letters] + [types.I64] * loop.fails
+        elements = [_I32 if letter == "i" else number for letter in letters] + [types.I64] * loop.fails
         shapes = [(*outer[0], *(sizes[label] for label in own)) for own in cls.result_labels()]
         return [types.tensor(shape, element) for shape, element in zip(shapes, elements, strict=True)]
 
@@ -136,7 +138,8 @@ class LoopOp(MatricesOp):
             next(Length(number, rank + own.index(label)) for number, own in enumerate(everything) if label in own)
             for label in label_order(loop.signature)
         ]
-        function = NativeFunction(gufunc("linalg", loop.gufunc, loop.types), gufunc=loop.signature)
+        letters = loop.types.replace("d", "D") if types.is_complex(self.operands[0].type) else loop.types
+        function = NativeFunction(gufunc("linalg", loop.gufunc, letters), gufunc=loop.signature)
         ranks = tuple(map(len, everything))
         return NativeCalls(function, (*arrays, *lengths), self._memory, work=WORK, ranks=ranks)
 

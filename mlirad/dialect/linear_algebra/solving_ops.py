@@ -26,7 +26,7 @@ def inverse(a: Expr) -> Expr:
     return emit_all(InvOp, a)[0]
 
 
-@op(loops.solve, cost=WORK, inert=(1,))
+@op(loops.solve, cost=WORK, inert=(1,), complex=True)
 class SolveOp(LoopOp):
     """x with a @ x = b. With x': a @ x' = b' - a' @ x (Giles 2008, section 2.3.1)."""
 
@@ -64,7 +64,7 @@ class SolveOp(LoopOp):
         return [emit(TransposeOp, apart, permutation=[rank - 2, *range(rank - 2), rank - 1]), repeated(failed, lanes)]
 
 
-@op(loops.inv, cost=WORK, inert=(1,))
+@op(loops.inv, cost=WORK, inert=(1,), complex=True)
 class InvOp(LoopOp):
     """The inverse y of a: y' = -y @ a' @ y (Giles 2008, section 2.2.3)."""
 

@@ -59,7 +59,8 @@ def _run(name: str, *arrays: Any) -> Any:
     """The results of a loop. (A gufunc says only of a whole stack that it failed: it is called for each part.)"""
     loop = LOOPS[name]
     gufunc, count = getattr(_umath_linalg, loop.gufunc), len(arrays)
-    signature = f"{loop.types[:count]}->{loop.types[count:]}"
+    letters = loop.types.replace("d", "D") if np.iscomplexobj(arrays[0]) else loop.types
+    signature = f"{letters[:count]}->{letters[count:]}"
     batch = arrays[0].shape[: arrays[0].ndim - core_ranks(loop)[0]]
     whole = tuple(np.array(each) for each in arrays)
     with np.errstate(all="ignore"):

@@ -23,21 +23,24 @@ def require_square(a: Any) -> None:
 
 
 def result_dtype(x: Any, y: Any = None) -> Any:
-    """float32 if all arrays are that, else float64: LAPACK computes in float64."""
+    """float32 if all arrays are that, else float64: LAPACK computes in float64. Of complex numbers in the same way."""
     is_single = _is_single(x)
     if y is not None:
         is_single = _is_single(y) and is_single
+    if x.dtype.kind == "c" or (y is not None and y.dtype.kind == "c"):
+        return np.dtype(np.complex64) if is_single else np.dtype(np.complex128)
     return np.dtype(np.float32) if is_single else np.dtype(np.float64)
 
 
 def _is_single(x: Any) -> bool:
     if x.dtype == np.float16:
         raise TypeError("array type float16 is unsupported in linalg")
-    return x.dtype == np.float32
+    return x.dtype in (np.float32, np.complex64)
 
 
-def as_double(a: Any) -> Any:
-    return a.astype(np.float64)
+def as_double(a: Any, dtype: Any = np.float64) -> Any:
+    """The array in the numbers that LAPACK computes in: complex ones if the dtype of the result is complex."""
+    return a.astype(np.complex128 if np.dtype(dtype).kind == "c" else np.float64)
 
 
 def require_all(failed: Any, message: str) -> None:

@@ -12,7 +12,7 @@ from mlirad.library.linalg.operands import as_double, require_all, require_squar
 from mlirad.library.spells import spells
 
 
-@spells("numpy.linalg.solve")
+@spells("numpy.linalg.solve", complex=True)
 def solve(a: Any, b: Any) -> Any:
     x, y = np.asarray(a), np.asarray(b)
     require_square(x)
@@ -33,21 +33,21 @@ def solve(a: Any, b: Any) -> Any:
             f"(size {y.shape[-2]} is different from {x.shape[-1]})"
         )
     if x.ndim == 2 and y.ndim == 2:
-        found, failed = loops.solve(as_double(x), as_double(y))
+        found, failed = loops.solve(as_double(x, dtype), as_double(y, dtype))
     else:
         stack = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
         x = np.broadcast_to(x, stack + x.shape[-2:])
         y = np.broadcast_to(y, stack + y.shape[-2:])
-        found, failed = loops.solve(as_double(x), as_double(y))
+        found, failed = loops.solve(as_double(x, dtype), as_double(y, dtype))
     require_all(failed, "Singular matrix")
     return (found[..., 0] if is_vector else found).astype(dtype)
 
 
-@spells("numpy.linalg.inv")
+@spells("numpy.linalg.inv", complex=True)
 def inv(a: Any) -> Any:
     x = np.asarray(a)
     require_square(x)
-    found, failed = loops.inv(as_double(x))
+    found, failed = loops.inv(as_double(x, result_dtype(x)))
     require_all(failed, "Singular matrix")
     return found.astype(result_dtype(x))
 

@@ -239,3 +239,20 @@ def test_keys_and_signatures() -> None:
     assert mlirad.jit(lambda x, s: x * s)(np.ones(2, np.complex64), 2j).dtype == np.complex64
     lanes = mlirad.vmap(lambda z, t: z * t.conj())(M, M[:, 0])
     np.testing.assert_allclose(lanes, M * M[:, :1].conj(), rtol=1e-15)
+
+
+def solutions(a: Any, b: Any) -> Any:
+    return np.linalg.solve(a, b), np.linalg.solve(a, b[:, 0]), np.linalg.inv(a), np.linalg.solve(np.real(a), b)
+
+
+def test_linear_systems() -> None:
+    """By NumPy's own LAPACK loops, to the bit; the derivative is C-linear."""
+    a, b = M[:, :3] + 2 * np.eye(3), M[:, 1:]
+    for x, y in ((a, b), (a.astype(np.complex64), b.astype(np.complex64))):
+        for found, wanted in zip(mlirad.jit(solutions)(x, y), solutions(x, y), strict=True):
+            assert found.dtype == wanted.dtype
+            np.testing.assert_array_equal(found, wanted)
+    along = mlirad.jvp(np.linalg.inv, (a,), (b,))[1]
+    np.testing.assert_allclose(along, -np.linalg.inv(a) @ b @ np.linalg.inv(a), rtol=1e-12)
+    _, pullback = mlirad.vjp(lambda a, b: np.linalg.solve(a, b), a, b)
+    np.testing.assert_allclose(pullback(b)[1], np.linalg.solve(a.T, b), rtol=1e-12)
