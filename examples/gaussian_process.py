@@ -1,6 +1,6 @@
 """Gaussian process regression: hyperparameters by the exact gradient and Hessian of the marginal likelihood.
 
-The data are scikit-learn's: the progression of diabetes in 100 patients, by ten measurements. First, targets that are
+The data are scikit-learn's: the progression of diabetes in 60 patients, by ten measurements. First, targets that are
 drawn with known hyperparameters give these back, within their standard errors; then those of the patients are found.
 Value and gradient are compared with scikit-learn's own.
 
@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import mlirad
 
-PATIENTS = 100
+PATIENTS = 60
 
 
 def covariance(log_parameters, squares):
@@ -81,11 +81,11 @@ def main():
         f"off from scikit-learn's likelihoods and gradients by {off:.1e}; {np.max(np.abs(gradient)):.1e} at the optimum"
     )
 
-    lengths = np.linspace(found[1] - 1.5, found[1] + 1.5, 60)
+    lengths = np.linspace(found[1] - 1.5, found[1] + 1.5, 40)
     profile = np.array([-loss(np.array([found[0], each, found[2]]), squares, y) for each in lengths])
     slopes = np.array([-value_and_gradient(np.array([found[0], each, found[2]]), squares, y)[1][1] for each in lengths])
     tangents = []
-    for k in range(5, 60, 10):
+    for k in range(4, 40, 8):
         near = np.array([-0.15, 0.15])
         tangents.append(((0.8, 0.1, 0.1), lengths[k] + near, profile[k] + slopes[k] * near))
     save("gaussian_process.png", drawn([((0.1, 0.2, 0.7), lengths, profile), *tangents]), scale=2)

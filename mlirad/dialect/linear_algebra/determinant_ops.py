@@ -13,6 +13,7 @@ from mlirad.dialect.arrays.product import products_of_others
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import OneOperandOp
 from mlirad.dialect.core.expr import Expr, emit, emit_all
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called
 from mlirad.dialect.core.op import Composed, Cotangent, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.linear_algebra import matrix_algebra as m
@@ -35,6 +36,9 @@ class DetOp(OneOperandOp, LoopOp):
     a = operand_def()
     result = result_def()
     assembly_format = "$a attr-dict `:` functional-type(operands, results)"
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        return called("np.linalg.det", source.operand(0))
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Cotangent:
         return m.across(g, x) * self._cofactors(out, x)

@@ -10,6 +10,7 @@ from xdsl.irdl import operand_def, result_def
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, emit, emit_all
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called
 from mlirad.dialect.core.op import Cotangent, Given, op
 from mlirad.dialect.linear_algebra import matrix_algebra as m
 from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp
@@ -97,6 +98,9 @@ class SlogdetOp(LoopOp):
     sign = result_def()
     logarithm = result_def()
     assembly_format = "$a attr-dict `:` functional-type(operands, results)"
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        return called("np.linalg.slogdet", source.operand(0))
 
     def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
         (a,), g = operands, gs[1]

@@ -16,7 +16,9 @@ from mlirad.library.spells import spells
 @spells("numpy.linalg.norm")
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     a = np.asarray(x)
-    if a.dtype.kind != "f":
+    if a.dtype.kind == "c":
+        a = np.abs(a) if not _is_of_values(ord, a, axis) else a
+    elif a.dtype.kind != "f":
         a = a.astype(np.float64)
     rank = a.ndim
     if axis is None:
@@ -34,6 +36,12 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     if row == column:
         raise ValueError("Duplicate axes given.")
     return _of_matrices(a, ord, row, column, keepdims)
+
+
+def _is_of_values(ord: Any, x: Any, axis: Any) -> bool:
+    """Whether a norm is one of singular values, and not of the sizes of elements."""
+    is_matrix = x.ndim == 2 if axis is None else isinstance(axis, tuple) and len(axis) == 2
+    return is_matrix and (ord == "nuc" if isinstance(ord, str) else ord is not None and abs(ord) == 2)
 
 
 def _as_axis(axis: Any) -> int:

@@ -222,7 +222,7 @@ def expm(A: Any) -> Any:
 @spells("scipy.linalg.toeplitz")
 def toeplitz(c: Any, r: Any = None) -> Any:
     column = np.atleast_1d(c)
-    row = column if r is None else np.atleast_1d(r)
+    row = np.conjugate(column) if r is None else np.atleast_1d(r)
     if column.ndim != 1 or row.ndim != 1:
         raise NotImplementedError("scipy.linalg.toeplitz of stacks is not compiled", "call it for each, by mlirad.vmap")
     values = np.concatenate((column[::-1], row[1:]))
