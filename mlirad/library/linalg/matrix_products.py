@@ -12,7 +12,7 @@ from mlirad.library.linalg.operands import require_square
 from mlirad.library.spells import spells
 
 
-@spells("numpy.linalg.matrix_power")
+@spells("numpy.linalg.matrix_power", complex=True)
 def matrix_power(a: Any, n: Any) -> Any:
     x = np.asarray(a)
     require_square(x)
@@ -36,7 +36,7 @@ def matrix_power(a: Any, n: Any) -> Any:
     return found
 
 
-@spells("numpy.linalg.multi_dot")
+@spells("numpy.linalg.multi_dot", complex=True)
 def multi_dot(arrays: Any) -> Any:
     if len(arrays) < 2:
         raise ValueError("Expecting at least two arrays.")
@@ -108,7 +108,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     return np.reshape(np.linalg.solve(np.reshape(x, (count, count)), np.ravel(y)), shape)
 
 
-@spells("numpy.linalg.outer")
+@spells("numpy.linalg.outer", complex=True)
 def outer(x1: Any, x2: Any, /) -> Any:
     x, y = np.asarray(x1), np.asarray(x2)
     if x.ndim != 1 or y.ndim != 1:
@@ -132,26 +132,26 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return np.vecdot(x1, x2, axis=axis)  # pyright: ignore[reportCallIssue]  # the stubs have no axis
 
 
-@spells("numpy.linalg.matmul")
+@spells("numpy.linalg.matmul", complex=True)
 def matmul(x1: Any, x2: Any, /) -> Any:
     return np.matmul(x1, x2)
 
 
-@spells("numpy.linalg.tensordot")
+@spells("numpy.linalg.tensordot", complex=True)
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
     return np.tensordot(x1, x2, axes=axes)
 
 
-@spells("numpy.linalg.diagonal")
+@spells("numpy.linalg.diagonal", complex=True)
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     return np.diagonal(x, offset, -2, -1)
 
 
-@spells("numpy.linalg.trace")
+@spells("numpy.linalg.trace", complex=True)
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     return np.trace(x, offset, -2, -1, dtype)
 
 
-@spells("numpy.linalg.matrix_transpose")
+@spells("numpy.linalg.matrix_transpose", complex=True)
 def matrix_transpose(x: Any, /) -> Any:
     return np.matrix_transpose(x)

@@ -13,7 +13,7 @@ from mlirad.library.linalg.operands import as_double, require_square, result_dty
 from mlirad.library.spells import spells
 
 
-@spells("numpy.linalg.norm")
+@spells("numpy.linalg.norm", complex=True)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     a = np.asarray(x)
     if a.dtype.kind == "c":
@@ -93,7 +93,7 @@ def _values(x: Any, row: int, column: int) -> Any:
     return np.linalg.svd(np.moveaxis(x, (row, column), (-2, -1)), compute_uv=False)
 
 
-@spells("numpy.linalg.matrix_norm")
+@spells("numpy.linalg.matrix_norm", complex=True)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     return norm(x, ord, (-2, -1), keepdims)
 

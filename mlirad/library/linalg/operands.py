@@ -33,8 +33,6 @@ def result_dtype(x: Any, y: Any = None) -> Any:
 
 
 def _is_single(x: Any) -> bool:
-    if x.dtype.kind == "c":
-        raise NotImplementedError("linear algebra of complex matrices is not compiled", "compute it outside")
     if x.dtype == np.float16:
         raise TypeError("array type float16 is unsupported in linalg")
     return x.dtype in (np.float32, np.complex64)

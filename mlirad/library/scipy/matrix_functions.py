@@ -219,7 +219,7 @@ def expm(A: Any) -> Any:
     return found.astype(dtype)
 
 
-@spells("scipy.linalg.toeplitz")
+@spells("scipy.linalg.toeplitz", complex=True)
 def toeplitz(c: Any, r: Any = None) -> Any:
     column = np.atleast_1d(c)
     row = np.conjugate(column) if r is None else np.atleast_1d(r)

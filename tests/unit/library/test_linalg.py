@@ -216,6 +216,28 @@ def test_other_targets() -> None:
         mlirad.jit(lambda a, b: LA.solve(a, b), target="ascend")(A.astype(np.float32), B.astype(np.float32))
 
 
+def test_complex_products_and_norms() -> None:
+    def total(z):
+        norms = [LA.norm(z, order) for order in (None, 1, -1, np.inf, "fro")]
+        return (
+            *norms,
+            LA.norm(z, axis=0),
+            LA.matrix_power(z, 3),
+            LA.multi_dot([z, z, z]),
+            LA.trace(z),
+            LA.outer(z[0], z[1]),
+        )
+
+    z = np.array([[1 + 2j, 3 - 1j], [0.5j, 0.0]])
+    for found, wanted in zip(Interpreted(total, "tensor")(z), total(z), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)
+    moves = [(LA.norm(z + step) - LA.norm(z - step)) / 2e-6 for step in (1e-6, 1e-6j)]
+    gradient = mlirad.grad(lambda z: LA.norm(z))(z)
+    np.testing.assert_allclose([np.sum(gradient.real), -np.sum(gradient.imag)], moves, rtol=1e-8)
+    with pytest.raises(UnsupportedSyntaxError, match=r"np\.linalg\.solve of complex numbers"):
+        mlirad.jit(lambda z: LA.solve(z, z))(z)
+
+
 # --- derivatives ------------------------------------------------------------------------------------------------
 
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlirad.dialect.core.expr import emit_all
+from mlirad.dialect.core.expr import emit_all, sum_of
 from mlirad.dialect.linear_algebra.fourier_ops import FourierOp
 from mlirad.dialect.linear_algebra.loop_op import MatricesOp
 from mlirad.dialect.op import op_classes
+from mlirad.dialect.ops.check import check
 from mlirad.frontend.numpy.declarations import compiles
 from mlirad.frontend.values.sizes import DATA
 from mlirad.frontend.values.traced import Traced, as_traced
+from mlirad.library.linalg.operands import require_all
 
 
 def _compile(op: type[MatricesOp | FourierOp]) -> None:
@@ -32,3 +34,11 @@ def _compile(op: type[MatricesOp | FourierOp]) -> None:
 for _each in op_classes():
     if issubclass(_each, MatricesOp | FourierOp):
         _compile(_each)
+
+
+@compiles(require_all)
+def failure_checked(failed: Any, message: str) -> None:
+    """One check of all matrices, and no branch: where both sides of branches are computed, it raises nothing."""
+    flags = as_traced(failed)
+    count = sum_of(flags.expr) if flags.ndim else flags.scalar
+    check(count == 0, "numpy.linalg.LinAlgError", message)
