@@ -105,9 +105,11 @@ def sizes_of(nest: Nest, element_bytes: int, soc: Soc, fits: Callable[[TileSizes
 
 
 def largest(fits: Callable[[int], bool], limit: int, step: int) -> int:
-    """The largest multiple of `step` (or `limit` itself) that fits; `step` if none does."""
+    """The largest multiple of `step` (or `limit` itself) that fits; of a smaller step if none does, 1 at least."""
     if fits(limit):
         return limit
+    while step > 1 and not fits(step):
+        step //= 2
     low, high = 1, -(-limit // step)
     while high - low > 1:
         middle = (low + high) // 2
