@@ -32,6 +32,7 @@ from mlirad.targets.ascend.hivm.hivm_attributes import (
     FunctionKind,
     FunctionKindAttr,
 )
+from mlirad.targets.ascend.kernels.growing_tapes import grow_on_host
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 GLOBAL = AddressSpaceAttr(AddressSpace.GM)
@@ -64,6 +65,7 @@ def to_host(module: ModuleOp) -> None:
     for each in module.ops:
         if isinstance(each, memref.GlobalOp):
             _place_constant(each)
+    grow_on_host(module)
 
 
 def _return_results(function: func.FuncOp) -> None:

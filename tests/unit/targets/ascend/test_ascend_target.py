@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from ascend_corpus import attention, layernorm, logsumexp, softmax
 from ascend_judged import choices, rearranged
+from scipy import special
 
 import mlirad
 from mlirad.errors import TargetError
@@ -114,18 +115,44 @@ def test_loops_and_branches_stay_on_the_host() -> None:
     agree(powers, x, transform=mlirad.grad)
 
 
+def until_small(x: np.ndarray, a: Any) -> Any:
+    while np.sum(x) > 1e-3:
+        x = np.sin(x) * np.float32(0.9)
+        x[1:] += np.float32(0.01) * x[:-1]
+    while a < 1e4:  # 83 trips: more than a tape has room for at first
+        a = a + np.sqrt(a)
+    return np.sum(x * x) * np.float32(1e6) + a
+
+
+def test_gradients_of_loops_whose_trips_are_unknown() -> None:
+    x = np.linspace(1, 1.5, 5).astype(np.float32)
+    kernel = agree(until_small, x, np.float32(3), transform=lambda f, **options: mlirad.grad(f, (0, 1), **options))
+    assert "mlirad_grow" not in kernel.lower(x, np.float32(3)).as_text("hivm-physical")
+
+
 def test_all_problems_are_listed_with_their_lines() -> None:
-    def refused(x: np.ndarray, i: np.ndarray) -> Any:
+    def refused(x: np.ndarray, i: np.ndarray, n: int) -> Any:
         y = np.sort(x)
         z = x.astype(np.float64) * 2
-        return y, z, x[i]
+        gathered = x[i]
+        logarithm = special.gammaln(x)
+        print(x[0])
+        counted = np.arange(7) * n
+        turned = x * 1j
+        begin = np.sum(x[:n] * 2)
+        return y, z, gathered, logarithm, counted, turned, begin
 
     with pytest.raises(TargetError) as caught:
-        mlirad.jit(refused, target="ascend")(normal(5), np.arange(3))
+        mlirad.jit(refused, target="ascend")(normal(5), np.arange(3), 4)
+    problems = [caught.value, *caught.value.others]
+    first = refused.__code__.co_firstlineno
+    assert {each.lineno for each in problems} >= {first, *range(first + 1, first + 9)}
+    assert all(each.hint and "target='cpu'" in each.hint for each in problems)
     text = str(caught.value)
     for part in ("no f64", "pass dtype=float32, or compile with target='cpu'", "arrays of i64", "y = np.sort(x)"):
         assert part in text
-    assert len({str(each.location) for each in (caught.value, *caught.value.others)}) >= 3
+    for part in ("complex<f32>", "prints at run time", "size that is known only at run time"):
+        assert part in text
 
 
 def test_options_and_the_text_of_a_kernel() -> None:
