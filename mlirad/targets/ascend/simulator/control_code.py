@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
-from xdsl.ir import Operation, Region
+from xdsl.ir import Operation
 
 from mlirad.dialect.core import types
 from mlirad.dialect.ops.check import CHECK, CheckFailed
 from mlirad.raised_exceptions import message_of
-from mlirad.targets.ascend.simulator.frame_slots import MACHINE, Frame, Slots, Step, Translators
+from mlirad.targets.ascend.simulator.faults import Fault
+from mlirad.targets.ascend.simulator.frame_slots import MACHINE, Frame, Slots, Step, Translators, assign
 
 BLOCK_COUNTS = ("mlirad.block_dim", "hacc.block_dim")
 """The attributes of a launch, or of a kernel, that say how many blocks run; one without them."""
@@ -20,67 +21,41 @@ BLOCK_COUNTS = ("mlirad.block_dim", "hacc.block_dim")
 
 def counted_loop(op: scf.ForOp, slots: Slots) -> Step:
     lower, upper, by = slots.all((op.lb, op.ub, op.step))
-    counter, *carried = slots.all(op.body.block.args)
     initial, results = slots.all(op.iter_args), slots.all(op.results)
-    steps, yielded = slots.steps(op.body.block)
+    body = slots.block(op.body.block)
 
     def run(frame: Frame) -> None:
         values = [frame[each] for each in initial]
+        if frame[by] <= 0:
+            raise frame[MACHINE].placed(Fault.LOOP, f"a loop has a step of {frame[by]}; it is to be positive", op)
         for number in range(frame[lower], frame[upper], frame[by]):
-            frame[counter] = number
-            for slot, value in zip(carried, values, strict=True):
-                frame[slot] = value
-            for step in steps:
-                step(frame)
-            values = [frame[each] for each in yielded]
-        for slot, value in zip(results, values, strict=True):
-            frame[slot] = value
+            values = body.run(frame, (number, *values))
+        assign(frame, results, values)
 
     return run
 
 
 def branch(op: scf.IfOp, slots: Slots) -> Step:
-    (condition,), results = slots.all((op.cond,)), slots.all(op.results)
-
-    def side(region: Region) -> tuple[list[Step], tuple[int, ...]]:
-        return slots.steps(region.block) if region.blocks else ([], ())
-
-    sides = side(op.false_region), side(op.true_region)
+    condition, results = slots.of(op.cond), slots.all(op.results)
+    no, yes = (slots.block(region.block) if region.blocks else None for region in (op.false_region, op.true_region))
 
     def run(frame: Frame) -> None:
-        steps, yielded = sides[1 if frame[condition] else 0]
-        for step in steps:
-            step(frame)
-        for slot, value in zip(results, [frame[each] for each in yielded], strict=True):
-            frame[slot] = value
+        side = yes if frame[condition] else no
+        if side is not None:
+            assign(frame, results, side.run(frame))
 
     return run
 
 
 def while_loop(op: scf.WhileOp, slots: Slots) -> Step:
     initial, results = slots.all(op.arguments), slots.all(op.results)
-    before, after = op.before_region.block, op.after_region.block
-    tested, carried = slots.all(before.args), slots.all(after.args)
-    test, (condition, *passed) = slots.steps(before)
-    steps, yielded = slots.steps(after)
+    test, body = slots.block(op.before_region.block), slots.block(op.after_region.block)
 
     def run(frame: Frame) -> None:
-        values = [frame[each] for each in initial]
-        while True:
-            for slot, value in zip(tested, values, strict=True):
-                frame[slot] = value
-            for step in test:
-                step(frame)
-            values = [frame[each] for each in passed]
-            if not frame[condition]:
-                break
-            for slot, value in zip(carried, values, strict=True):
-                frame[slot] = value
-            for step in steps:
-                step(frame)
-            values = [frame[each] for each in yielded]
-        for slot, value in zip(results, values, strict=True):
-            frame[slot] = value
+        goes_on, *values = test.run(frame, [frame[each] for each in initial])
+        while goes_on:
+            goes_on, *values = test.run(frame, body.run(frame, values))
+        assign(frame, results, values)
 
     return run
 
@@ -95,8 +70,7 @@ def call(op: func.CallOp, slots: Slots) -> Step:
 
     def run(frame: Frame) -> None:
         given = frame[MACHINE].call(name, [frame[each] for each in arguments], blocks, op)
-        for slot, value in zip(results, given, strict=True):
-            frame[slot] = value
+        assign(frame, results, given)
 
     return run
 

@@ -16,9 +16,8 @@ from xdsl.ir import Operation
 from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace, CoreType, Pipe
 from mlirad.targets.ascend.hivm.instruction import Instruction
 from mlirad.targets.ascend.simulator.device_memory import ByteMemory, DeviceBuffer, row_major
-from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault
+from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault, placing
 from mlirad.targets.ascend.simulator.hazards import Owners, Shadow, Touch
-from mlirad.targets.ascend.simulator.legal_order import LegalOrder, Running
 from mlirad.targets.ascend.simulator.pipe_clock import TRANSFER_LATENCY, PipeClock
 from mlirad.targets.ascend.simulator.pipe_order import NUMBER, PIPES_OF, Flag, PipeOrder
 from mlirad.targets.ascend.soc import Soc
@@ -41,7 +40,7 @@ class DeviceKernel:
 
 
 class DeviceCore:
-    """Runs the blocks of one launch, one after the other. With `seed`, each in another legal order, and unchecked."""
+    """Runs the blocks of one launch, one after the other, in program order, and checks all that they do."""
 
     def __init__(
         self,
@@ -49,15 +48,12 @@ class DeviceCore:
         kernel: DeviceKernel,
         blocks: int,
         arguments: Sequence[Any],
-        seed: int | None,
         flags_count: bool = False,
     ):
         self.soc = soc
         self.kernel = kernel
         self.blocks = blocks
         self.block = 0
-        self.seed = seed
-        self.legal: LegalOrder | None = None
         self.memories = {
             AddressSpace.UB: soc.ub_bytes,
             AddressSpace.L1: soc.l1_bytes,
@@ -76,11 +72,9 @@ class DeviceCore:
         self.casts: dict[Operation, int] = {}
         self.order = PipeOrder(kernel.core, soc.event_ids, flags_count)
         self.clock = PipeClock(soc, blocks)
-        self.is_checked = kernel.is_physical and seed is None
         self.shadows: dict[ByteMemory, Shadow] = {}
         self.owners: dict[ByteMemory, Owners] = {}
-        if seed is None:
-            self.watch(arguments)
+        self.watch(arguments)
 
     def watch(self, arguments: Sequence[Any]) -> None:
         """Remember who touches the bytes of buffers that the kernel writes."""
@@ -100,19 +94,10 @@ class DeviceCore:
             memory.forget()
         self.order.begin_block()
         self.clock = PipeClock(self.soc, min(self.blocks, self.core_count()), spans)
-        if self.seed is not None:
-            self.legal = LegalOrder(self.seed * 1_000_003 + block, self.order.flags_count)
-            garbage = np.random.default_rng(self.seed)
-            for memory in self.own.values():
-                memory.data[:] = garbage.integers(0, 256, memory.data.size, np.uint8)
 
     def end(self) -> float:
         """The modelled cycles of the block. Raises a fault if it leaves flags behind."""
-        if self.legal is not None:
-            self.legal.drain()
-            if self.legal.flags.total():
-                raise SimulatorFault(Fault.LEFTOVER, "a flag is still set when the kernel ends")
-        elif self.kernel.is_physical:
+        if self.kernel.is_physical:
             try:
                 self.order.end_block()
             except SimulatorFault as fault:
@@ -123,10 +108,8 @@ class DeviceCore:
     def end_launch(self) -> None:
         for owners in self.owners.values():
             for block, view, op in owners.reads:
-                try:
+                with placing(self.kernel.name, block, op):
                     owners.check_read(view, block)
-                except SimulatorFault as fault:
-                    raise fault.at(self.kernel.name, block, op) from None
 
     def core_count(self) -> int:
         return self.soc.vector_cores if self.kernel.core is CoreType.VECTOR else self.soc.cube_cores
@@ -156,10 +139,8 @@ class DeviceCore:
         view = DeviceBuffer(
             self.memory(space), addresses[turn % len(addresses)], shape, row_major(shape), element, dtype
         )
-        try:
+        with placing(self.kernel.name, self.block, op):
             view.check_bounds()
-        except SimulatorFault as fault:
-            raise fault.at(self.kernel.name, self.block, op) from None
         return view
 
     def allocate(
@@ -183,12 +164,9 @@ class DeviceCore:
         pipe = op.pipe()
         views = [each for each in inputs if isinstance(each, DeviceBuffer)]
         adds = op.reads_output(inputs)
-        try:
+        with placing(self.kernel.name, self.block, op):
             self.check_operands(op, pipe, views, output, scratch)
-            if self.legal is not None:
-                self.legal.issue(pipe, Running(lambda: compute(op, inputs, output, adds), output, tuple(scratch)))
-                return
-            if self.is_checked:
+            if self.kernel.is_physical:
                 self.check_order(op, pipe, views, output, scratch, adds)
             self.check_blocks(op, views, output)
             for view in views:
@@ -200,8 +178,6 @@ class DeviceCore:
                 view.mark(False)
             output.write(result)
             output.mark()
-        except SimulatorFault as fault:
-            raise fault.at(self.kernel.name, self.block, op) from None
         self.count_cycles(op, pipe, inputs, views, output)
 
     def check_operands(
@@ -313,54 +289,47 @@ class DeviceCore:
         self.clock.run(pipe, op, cycles, moved, touched)
 
     def set_flag(self, flag: Flag, op: Operation) -> None:
-        if self.legal is not None:
-            self.legal.set_flag(flag)
-            return
-        try:
+        with placing(self.kernel.name, self.block, op):
             self.order.set_flag(flag, op)
-        except SimulatorFault as fault:
-            raise fault.at(self.kernel.name, self.block, op) from None
         self.clock.set_flag(flag)
 
     def wait_flag(self, flag: Flag, op: Operation) -> None:
-        if self.legal is not None:
-            self.legal.wait_flag(flag)
-            return
-        try:
+        with placing(self.kernel.name, self.block, op):
             self.order.wait_flag(flag, op)
-        except SimulatorFault as fault:
-            raise fault.at(self.kernel.name, self.block, op) from None
         self.clock.wait_flag(flag)
 
     def barrier(self, pipe: Pipe, op: Operation) -> None:
-        if self.legal is not None:
-            self.legal.barrier(pipe)
-            return
-        try:
+        with placing(self.kernel.name, self.block, op):
             self.order.barrier(pipe)
-        except SimulatorFault as fault:
-            raise fault.at(self.kernel.name, self.block, op) from None
         self.clock.barrier(pipe)
 
     # Single elements, which the scalar unit reads and waits for.
 
     def read_element(self, view: DeviceBuffer, op: Operation) -> Any:
-        try:
+        with placing(self.kernel.name, self.block, op):
             view.check_bounds()
-            if self.legal is None:
-                shadow = self.shadow(view)
-                if self.is_checked and shadow is not None:
-                    shadow.check(view, Touch.READ, _SCALAR, self.order)
-                if (owners := self.owners.get(view.memory)) is not None:
-                    owners.reads.append((self.block, view, op))
-                view.check_initialised()
-        except SimulatorFault as fault:
-            raise fault.at(self.kernel.name, self.block, op) from None
+            shadow = self.shadow(view)
+            if self.kernel.is_physical and shadow is not None:
+                shadow.check(view, Touch.READ, _SCALAR, self.order)
+            if (owners := self.owners.get(view.memory)) is not None:
+                owners.reads.append((self.block, view, op))
+            view.check_initialised()
         self.clock.times[Pipe.S] += TRANSFER_LATENCY
         return view.read()[()]
 
     def write_element(self, view: DeviceBuffer, value: np.ndarray, op: Operation) -> None:
-        raise self.placed(Fault.SPACE, "the scalar unit of a kernel may not write memory; use a vector instruction", op)
+        with placing(self.kernel.name, self.block, op):
+            self.check_written_element(view)
+            if self.kernel.is_physical and (shadow := self.shadow(view)) is not None:
+                shadow.check(view, Touch.WRITE, _SCALAR, self.order)
+                shadow.note(view, Touch.WRITE, _SCALAR, self.order.next_scalar(op))
+            view.write(value)
+            view.mark()
+
+    def check_written_element(self, view: DeviceBuffer) -> None:
+        if view.memory.space is not AddressSpace.UB:
+            raise SimulatorFault(Fault.SPACE, "the scalar unit of a kernel may write single elements of UB only")
+        view.check_bounds()
 
     def copy(self, source: DeviceBuffer, target: DeviceBuffer, op: Operation) -> None:
         raise self.placed(Fault.SPACE, "a kernel moves data by hivm.hir.load, store and copy, not by memref.copy", op)
@@ -369,7 +338,7 @@ class DeviceCore:
         raise self.placed(Fault.LAUNCH, f"a kernel cannot call {name!r}", op)
 
 
-def compute(op: Instruction, inputs: list[Any], output: DeviceBuffer, adds: bool) -> np.ndarray:
+def compute(op: Instruction, inputs: Sequence[Any], output: DeviceBuffer, adds: bool) -> np.ndarray:
     """What the output holds afterwards."""
     shapes = [each.shape for each in inputs if isinstance(each, DeviceBuffer)]
     if op.is_pointwise() and any(shape != output.shape for shape in shapes):

@@ -29,7 +29,10 @@ class ByteMemory:
 
     @classmethod
     def empty(cls, name: str, space: AddressSpace, size: int) -> ByteMemory:
-        return cls(name, space, np.empty(size, np.uint8), False)
+        try:
+            return cls(name, space, np.empty(size, np.uint8), False)
+        except (MemoryError, ValueError, OverflowError):
+            raise SimulatorFault(Fault.LAUNCH, f"there is no memory for {name} of {size} bytes") from None
 
     def forget(self) -> None:
         """Nothing has been written any more."""
@@ -46,18 +49,21 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 class DeviceBuffer:
-    """A typed buffer: element `index` is at `start + dot(index, strides)` elements. Bits of a core are packed by eight.
+    """A typed buffer: element `index` is `dot(index, strides)` elements behind byte `first`.
 
-    low, high: the bytes that it lies between. allocated: the bytes that belong to it and to all views of it. run: how
-    many bytes at its end are contiguous, from axis `inner` on.
+    Bits of a core are packed by eight. low, high: the bytes that it lies between. allocated: the bytes of all views of
+    the same buffer. run: how many bytes at its end are contiguous, from axis `inner` on.
     """
 
-    __slots__ = ("_array", "allocated", "dtype", "element", "high", "inner", "low", "memory", "run", "shape", "strides")
+    __slots__ = (
+        *("_array", "allocated", "dtype", "element", "first", "high", "inner", "low", "memory", "run", "shape"),
+        "strides",
+    )
 
     def __init__(
         self,
         memory: ByteMemory,
-        low: int,
+        first: int,
         shape: tuple[int, ...],
         strides: tuple[int, ...],
         element: str,
@@ -65,25 +71,27 @@ class DeviceBuffer:
         allocated: tuple[int, int] | None = None,
     ):
         self.memory = memory
-        self.low = low
+        self.first = first
         self.shape = shape
         self.strides = strides
         self.element = element
         self.dtype = dtype
         self._array: np.ndarray | None = None
+        if shape and min(shape) < 0:
+            raise SimulatorFault(Fault.SHAPE, f"a buffer of shape {shape}")
         size, inner = 1, len(shape)
         while inner and (shape[inner - 1] == 1 or strides[inner - 1] == size):
             inner -= 1
             size *= shape[inner]
         self.inner, self.run = inner, self.bytes_of(size)
-        if 0 in shape:
-            self.high = low
-        elif inner == 0:
-            self.high = low + self.run
-        else:
-            last = sum((size - 1) * stride for size, stride in zip(shape[:inner], strides, strict=False))
-            self.high = low + self.bytes_of(last) + self.run
-        self.allocated = (low, self.high) if allocated is None else allocated
+        self.low = self.high = first
+        if 0 not in shape:
+            for size, stride in zip(shape[:inner], strides, strict=False):
+                last = self.bytes_of((size - 1) * stride)
+                self.low += min(last, 0)
+                self.high += max(last, 0)
+            self.high += self.run
+        self.allocated = (self.low, self.high) if allocated is None else allocated
 
     @property
     def is_packed(self) -> bool:
@@ -102,14 +110,14 @@ class DeviceBuffer:
         if self.is_packed and offset % 8:
             raise SimulatorFault(Fault.ALIGNMENT, f"a mask begins at bit {offset % 8} of a byte")
         shift = offset // 8 if self.is_packed else offset * self.dtype.itemsize
-        return DeviceBuffer(self.memory, self.low + shift, shape, strides, self.element, self.dtype, self.allocated)
+        return DeviceBuffer(self.memory, self.first + shift, shape, strides, self.element, self.dtype, self.allocated)
 
     def from_base(self) -> DeviceBuffer:
         """The first element of what was allocated."""
         return DeviceBuffer(self.memory, self.allocated[0], (), (), self.element, self.dtype, self.allocated)
 
     def elements_from_base(self) -> int:
-        bytes = self.low - self.allocated[0]
+        bytes = self.first - self.allocated[0]
         return bytes * 8 if self.is_packed else bytes // self.dtype.itemsize
 
     def check_bounds(self) -> None:
@@ -128,14 +136,14 @@ class DeviceBuffer:
             return data[self.low : self.high]
         outer = self.shape[: self.inner]
         strides = tuple(self.bytes_of(stride) * data.itemsize for stride in self.strides[: self.inner])
-        return np.ndarray((*outer, self.run), data.dtype, data, self.low * data.itemsize, (*strides, data.itemsize))
+        return np.ndarray((*outer, self.run), data.dtype, data, self.first * data.itemsize, (*strides, data.itemsize))
 
     def array(self) -> np.ndarray:
         """The elements, in place. Not for packed bits."""
         if self._array is None:
             self.check_bounds()
             strides = tuple(stride * self.dtype.itemsize for stride in self.strides)
-            self._array = np.ndarray(self.shape, self.dtype, self.memory.data, self.low, strides)
+            self._array = np.ndarray(self.shape, self.dtype, self.memory.data, self.first, strides)
         return self._array
 
     def read(self) -> np.ndarray:

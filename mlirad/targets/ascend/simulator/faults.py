@@ -5,6 +5,8 @@ Reads: nothing. Writes: exceptions. Leaves: nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 
 from xdsl.ir import Operation
@@ -33,6 +35,8 @@ class Fault(Enum):
     DEADLOCK = "deadlock"
     LEFTOVER = "flag left set"
     LAUNCH = "wrong launch"
+    LOOP = "wrong loop"
+    ARITHMETIC = "undefined number"
     READ_ONLY = "write to read-only memory"
 
 
@@ -67,6 +71,15 @@ class SimulatorFault(RuntimeError):
     def __str__(self) -> str:
         where = f" (kernel {self.kernel!r}, block {self.block})" if self.block is not None else ""
         return format_located(f"simulator: {self.kind.value}: {self.message}{where}", self.location)
+
+
+@contextmanager
+def placing(kernel: str, block: int | None, op: Operation) -> Iterator[None]:
+    """Faults inside get a place, if they have none."""
+    try:
+        yield
+    except SimulatorFault as fault:
+        raise fault.at(kernel, block, op) from None
 
 
 class NotSimulated(ValueError):

@@ -55,8 +55,8 @@ class Shadow:
         numbers = np.zeros((), np.int64)
         for size, stride in zip(view.shape[: view.inner], view.strides, strict=False):
             numbers = numbers[..., None] + np.arange(size) * view.bytes_of(stride)
-        starts = view.low + numbers.reshape(-1)
-        width = -(-(view.low % self.grain + view.run) // self.grain)
+        starts = view.first + numbers.reshape(-1)
+        width = -(-(view.first % self.grain + view.run) // self.grain)
         granules = starts[:, None] // self.grain + np.arange(width)
         return around, granules.reshape(-1)
 

@@ -144,8 +144,8 @@ def typed_view(op: memref.ViewOp, slots: Slots) -> Step:
 
     def run(frame: Frame) -> None:
         base, shape = frame[source], sizes(frame)
-        low = base.low + frame[shift]
-        frame[out] = DeviceBuffer(base.memory, low, shape, row_major(shape), element, dtype, base.allocated)
+        first = base.first + frame[shift]
+        frame[out] = DeviceBuffer(base.memory, first, shape, row_major(shape), element, dtype, base.allocated)
 
     return run
 

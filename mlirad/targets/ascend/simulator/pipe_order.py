@@ -53,6 +53,12 @@ class PipeOrder:
         self.count[pipe] += 1
         return self.count[pipe]
 
+    def next_scalar(self, op: Operation) -> int:
+        """The number of what the scalar unit does: it waits for itself, and the other pipes do not."""
+        number = NUMBER[Pipe.S]
+        self.known[number][number] = self.next(number, op)
+        return self.count[number]
+
     def meet_all(self) -> None:
         self.known = [list(self.count) for _ in PIPES]
 

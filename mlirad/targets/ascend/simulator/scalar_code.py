@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType
 from xdsl.ir import Attribute, Operation
 
 from mlirad.targets.ascend.hivm.instruction import element_dtype
-from mlirad.targets.ascend.simulator.faults import NotSimulated
-from mlirad.targets.ascend.simulator.frame_slots import Slots, Step, Translators
+from mlirad.targets.ascend.simulator.faults import Fault, NotSimulated
+from mlirad.targets.ascend.simulator.frame_slots import MACHINE, Slots, Step, Translators
 
 
 def width_of(type: Attribute) -> int:
@@ -84,6 +84,11 @@ UNSIGNED: dict[type[Operation], Callable[..., int]] = {
     arith.ShRUIOp: lambda x, y: x >> y,
     arith.ExtUIOp: lambda x: x,
 }
+_DIVISIONS = (
+    *(arith.DivSIOp, arith.RemSIOp, arith.FloorDivSIOp, arith.CeilDivSIOp),
+    *(arith.DivUIOp, arith.RemUIOp, arith.CeilDivUIOp),
+)
+_PARTIAL = (*_DIVISIONS, arith.ShLIOp, arith.ShRSIOp, arith.ShRUIOp)
 FLOATS: dict[type[Operation], Callable[..., Any]] = {
     arith.AddfOp: lambda x, y: x + y,
     arith.SubfOp: lambda x, y: x - y,
@@ -193,13 +198,28 @@ def calling(op: Operation, slots: Slots, function: Callable[..., Any]) -> Step:
 
 def integer(op: Operation, slots: Slots) -> Step:
     function, width = INTEGERS[type(op)], width_of(op.results[0].type)
-    return calling(op, slots, lambda *values: signed(function(*values), width))
+    return guarded(op, slots, lambda *values: signed(function(*values), width))
 
 
 def without_sign(op: Operation, slots: Slots) -> Step:
     function, width = UNSIGNED[type(op)], width_of(op.results[0].type)
     from_ = width_of(op.operands[0].type)
-    return calling(op, slots, lambda *values: signed(function(*(unsigned(value, from_) for value in values)), width))
+    return guarded(op, slots, lambda *values: signed(function(*(unsigned(value, from_) for value in values)), width))
+
+
+def guarded(op: Operation, slots: Slots, function: Callable[..., int]) -> Step:
+    """As `calling`; without what has no result for some numbers: divisions by 0, and shifts by the width or more."""
+    step = calling(op, slots, function)
+    if type(op) not in _PARTIAL:
+        return step
+    by, width = slots.of(op.operands[1]), width_of(op.operands[1].type)
+
+    def run(frame: list[Any]) -> None:
+        if frame[by] == 0 if type(op) in _DIVISIONS else not 0 <= frame[by] < width:
+            raise frame[MACHINE].placed(Fault.ARITHMETIC, f"{op.name} by {frame[by]}", op)
+        step(frame)
+
+    return run
 
 
 def floating(op: Operation, slots: Slots) -> Step:

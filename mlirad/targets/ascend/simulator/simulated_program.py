@@ -6,8 +6,7 @@ simulator: no NPU is involved, and cycles are modelled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from random import Random
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,8 @@ from xdsl.context import Context
 from xdsl.dialects import arith, func, math, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, Builtin, DenseIntOrFPElementsAttr, MemRefType, ModuleOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.irdl import IRDLOperation, OptPropertyDef
+from xdsl.utils.exceptions import VerifyException
 
 from mlirad.targets.ascend.hivm.hivm import ANNOTATION, HACC, HIVM
 from mlirad.targets.ascend.hivm.hivm_attributes import (
@@ -29,9 +30,11 @@ from mlirad.targets.ascend.hivm.transfers import PointerCastOp
 from mlirad.targets.ascend.simulator import control_code, instruction_code, memref_code, scalar_code
 from mlirad.targets.ascend.simulator.device_core import DeviceCore, DeviceKernel
 from mlirad.targets.ascend.simulator.device_memory import ByteMemory, DeviceBuffer, row_major
-from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault
+from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault, placing
 from mlirad.targets.ascend.simulator.frame_slots import FunctionCode, Slots, Translators
+from mlirad.targets.ascend.simulator.legal_order import run_in_random_order
 from mlirad.targets.ascend.simulator.pipe_clock import Span
+from mlirad.targets.ascend.simulator.recording_core import RecordingCore
 from mlirad.targets.ascend.simulator.run_report import Launch, RunReport, open_recording
 from mlirad.targets.ascend.soc import Soc, for_soc
 from mlirad.xdsl_support.parser import PlacedParser
@@ -42,6 +45,10 @@ _HOST: Translators = {
     **memref_code.TRANSLATORS,
 }
 _DEVICE: Translators = {**_HOST, **instruction_code.TRANSLATORS}
+
+
+MOST_BLOCKS = 65535
+"""Of one launch."""
 
 
 def parse(text: str, name: str = "the module") -> ModuleOp:
@@ -59,8 +66,12 @@ class SimulatedProgram:
 
     def __init__(self, text: str | ModuleOp, soc: Soc | None = None, flags_count: bool = False):
         self.soc = for_soc("Ascend910B1") if soc is None else soc
-        self.module = parse(text) if isinstance(text, str) else text
-        self.module.verify()
+        try:
+            self.module = parse(text) if isinstance(text, str) else text
+            check_properties(self.module)
+            self.module.verify()
+        except (MemoryError, OverflowError) as error:
+            raise VerifyException(f"a number or a type in the text is too large: {error!r}") from None
         self.flags_count = flags_count
         self.functions: dict[str, FunctionCode] = {}
         self.kernels: dict[str, DeviceKernel] = {}
@@ -70,12 +81,13 @@ class SimulatedProgram:
                 self.constants[op.sym_name.data] = op
             elif isinstance(op, func.FuncOp) and op.body.blocks:
                 self.add(op)
+        for code in self.functions.values():
+            check_calls(code.op, self.functions)
 
     def add(self, op: func.FuncOp) -> None:
         is_kernel = kind_of(op) is FunctionKind.DEVICE
         slots = Slots(_DEVICE if is_kernel else _HOST)
-        steps, results = slots.steps(op.body.block)
-        code = FunctionCode(op, steps, slots.all(op.body.block.args), results, slots.template)
+        code = FunctionCode(op, slots.block(op.body.block), slots.template)
         self.functions[code.name] = code
         if is_kernel:
             self.kernels[code.name] = kernel_of(op)
@@ -84,7 +96,7 @@ class SimulatedProgram:
         return f"<simulator of {self.soc.name}: {', '.join(self.functions)}>"
 
     def result_count(self, name: str) -> int:
-        return len(self.functions[name].results)
+        return len(self.functions[name].body.results)
 
     def run(
         self,
@@ -101,12 +113,14 @@ class SimulatedProgram:
         recording. blocks: of a kernel that is called directly. Raises CheckFailed for a check of the program that
         fails, and SimulatorFault for what no program may do.
         """
+        if name not in self.functions:
+            raise SimulatorFault(Fault.LAUNCH, f"there is no function {name!r}; there are {', '.join(self.functions)}")
         code = self.functions[name]
         host = Host(self, seed, report or open_recording() or RunReport())
-        given = [
-            host.enter(value, argument.type, number)
-            for number, (value, argument) in enumerate(zip(values, code.op.body.block.args, strict=True))
-        ]
+        taken = code.op.function_type.inputs.data
+        if len(values) != len(taken):
+            raise SimulatorFault(Fault.LAUNCH, f"{name!r} takes {len(taken)} arguments, and gets {len(values)}")
+        given = host.enter(values, taken)
         try:
             with np.errstate(all="ignore"):
                 results = host.call(name, given, blocks, code.op)
@@ -114,6 +128,24 @@ class SimulatedProgram:
             host.leave()
         types = code.op.function_type.outputs
         return tuple(left(value, type) for value, type in zip(results, types, strict=True))
+
+
+def check_properties(module: ModuleOp) -> None:
+    """Refuse ops without a property that they need: those that look at them would fail."""
+    for op in module.walk():
+        if isinstance(op, IRDLOperation):
+            for name, definition in op.get_irdl_definition().properties.items():
+                if not isinstance(definition, OptPropertyDef) and name not in op.properties:
+                    raise VerifyException(f"{op.name} has no property {name!r}")
+
+
+def check_calls(op: func.FuncOp, functions: Mapping[str, FunctionCode]) -> None:
+    """Refuse calls with other arguments or results than the called function has."""
+    for call in op.walk():
+        if isinstance(call, func.CallOp) and (called := functions.get(call.callee.string_value())) is not None:
+            types = called.op.function_type
+            if types.inputs.data != tuple(call.operand_types) or types.outputs.data != tuple(call.result_types):
+                raise VerifyException(f"a call of {called.name!r} has other types than the function: {types}")
 
 
 def kind_of(op: func.FuncOp) -> FunctionKind:
@@ -169,28 +201,44 @@ class Host:
         self.seed = seed
         self.report = report
         self.name = ""
+        self.arguments: list[tuple[np.ndarray, DeviceBuffer]] = []
         self.written_back: list[tuple[np.ndarray, DeviceBuffer]] = []
         self.constants: dict[str, DeviceBuffer] = {}
         self.launches = 0
 
-    def enter(self, value: Any, type: Attribute, number: int) -> Any:
-        """An argument. An array is used in place if it is contiguous, and otherwise copied and copied back."""
-        dtype = element_dtype(type)
-        if not isinstance(type, MemRefType):
-            return int(value) if dtype.kind in "ib" else dtype.type(value)
-        array = np.asarray(value)
-        if array.dtype != dtype or not fits(array.shape, type.get_shape()):
-            given = f"an array of {array.dtype} with shape {array.shape}"
-            raise SimulatorFault(Fault.LAUNCH, f"argument {number} is {given}, and the function takes {type}")
-        used = np.ascontiguousarray(array).reshape(array.shape)
-        memory = ByteMemory(f"argument {number}", AddressSpace.GM, used.reshape(-1).view(np.uint8), True)
-        view = DeviceBuffer(memory, 0, array.shape, row_major(array.shape), element_name(type), dtype)
-        if not np.may_share_memory(used, array) or not array.flags.c_contiguous:
-            memory.data.flags.writeable = array.flags.writeable
-            self.written_back.append((array, view))
-        return view
+    def enter(self, values: Sequence[Any], types: Sequence[Attribute]) -> list[Any]:
+        """The arguments. An array is used in place if it is contiguous, and otherwise copied and copied back."""
+        entered: list[Any] = []
+        arrays: dict[int, np.ndarray] = {}
+        for number, (value, type) in enumerate(zip(values, types, strict=True)):
+            dtype = element_dtype(type)
+            if not isinstance(type, MemRefType):
+                entered.append(number_of(value, dtype, number))
+                continue
+            array = entered_array(value, type, dtype, number)
+            entered.append(array)
+            used = arrays[number] = np.ascontiguousarray(array).reshape(array.shape)
+            if is_copied(used, array):
+                used.flags.writeable = array.flags.writeable
+        memories = memories_of(arrays)
+        for number, used in arrays.items():
+            array, type = entered[number], types[number]
+            memory, low = memories[number]
+            view = DeviceBuffer(memory, low, used.shape, row_major(used.shape), element_name(type), used.dtype)
+            if is_copied(used, array):
+                self.written_back.append((array, view))
+            entered[number] = view
+        self.arguments = [(each, entered[number]) for number, each in enumerate(values) if number in arrays]
+        return entered
 
     def leave(self) -> None:
+        """Copy back what was copied. What others have read or written meanwhile, was then another array."""
+        for array, view in self.written_back:
+            for other, theirs in self.arguments:
+                is_written = view.memory.is_written or theirs.memory.is_written
+                if theirs is not view and is_written and np.shares_memory(array, other):
+                    both = f"{view.memory.name} and {theirs.memory.name} share memory, are strided, and one is written"
+                    raise SimulatorFault(Fault.LAUNCH, f"{both}; pass contiguous arrays")
         for array, view in self.written_back:
             if view.memory.is_written:
                 array[...] = view.array()
@@ -203,7 +251,12 @@ class Host:
             raise self.placed(Fault.LAUNCH, f"there is no function {name!r}", op)
         code = self.program.functions[name]
         if name in self.program.kernels:
-            count = blocks or control_code.block_count(code.op) or 1
+            count = control_code.block_count(code.op) if blocks is None else blocks
+            count = 1 if count is None else count
+            if not 1 <= count <= MOST_BLOCKS:
+                raise self.placed(
+                    Fault.LAUNCH, f"{name!r} is launched on {count} blocks; 1 to {MOST_BLOCKS} are possible", op
+                )
             self.launch(code, self.program.kernels[name], values, count)
             return ()
         before, self.name = self.name, name
@@ -213,18 +266,20 @@ class Host:
 
     def launch(self, code: FunctionCode, kernel: DeviceKernel, values: list[Any], blocks: int) -> None:
         self.launches += 1
-        seed = None if self.seed is None else self.seed * 7919 + self.launches
-        core = DeviceCore(self.program.soc, kernel, blocks, values, seed, self.program.flags_count)
-        numbers = list(range(blocks))
-        if seed is not None:
-            Random(seed).shuffle(numbers)
+        if self.seed is not None and kernel.is_physical:
+            recorded = self.record(code, kernel, values, blocks)
+            seed = self.seed * 7919 + self.launches
+            run_in_random_order(recorded.traces, recorded.memories_of_blocks, seed, self.program.flags_count)
+            return
+        core = DeviceCore(self.program.soc, kernel, blocks, values, self.program.flags_count)
         busy = [0.0] * core.core_count()
         recorded = self.report.spans is not None and kernel.name not in self.report.spans
         timelines: list[list[Span]] = []
-        for block in numbers:
+        for block in range(blocks):
             spans: list[Span] | None = [] if recorded else None
             core.begin(block, spans)
-            code.run(core, values)
+            with placing(kernel.name, block, code.op):
+                code.run(core, values)
             busy[block % len(busy)] += core.end()
             if spans is not None:
                 timelines.append(spans)
@@ -232,6 +287,16 @@ class Host:
         if recorded and self.report.spans is not None:
             self.report.spans[kernel.name] = timelines
         self.report.launches.append(Launch(kernel.name, blocks, max(busy)))
+
+    def record(self, code: FunctionCode, kernel: DeviceKernel, values: list[Any], blocks: int) -> RecordingCore:
+        """What the blocks of a launch issue; nothing is executed."""
+        core = RecordingCore(self.program.soc, kernel, blocks, values)
+        for block in range(blocks):
+            core.begin(block, None)
+            with placing(kernel.name, block, code.op):
+                code.run(core, values)
+            core.end()
+        return core
 
     def allocate(
         self, op: Operation, shape: tuple[int, ...], element: str, dtype: np.dtype[Any], space: AddressSpace | None
@@ -257,18 +322,14 @@ class Host:
         return self.constants[name]
 
     def read_element(self, view: DeviceBuffer, op: Operation) -> Any:
-        try:
+        with placing(self.name, None, op):
             view.check_initialised()
-        except SimulatorFault as fault:
-            raise fault.at(self.name, None, op) from None
         return view.read()[()]
 
     def write_element(self, view: DeviceBuffer, value: np.ndarray, op: Operation) -> None:
-        try:
+        with placing(self.name, None, op):
             view.write(value)
             view.mark()
-        except SimulatorFault as fault:
-            raise fault.at(self.name, None, op) from None
 
     def copy(self, source: DeviceBuffer, target: DeviceBuffer, op: Operation) -> None:
         try:
@@ -284,3 +345,44 @@ def fits(shape: tuple[int, ...], expected: Sequence[int]) -> bool:
     if len(shape) != len(expected):
         return False
     return all(each in (size, DYNAMIC_INDEX) for size, each in zip(shape, expected, strict=True))
+
+
+def number_of(value: Any, dtype: np.dtype[Any], number: int) -> Any:
+    """An argument that is a number."""
+    if np.ndim(value) != 0 or np.asarray(value).dtype.kind not in "biuf":
+        raise SimulatorFault(Fault.LAUNCH, f"argument {number} is {value!r}, and the function takes a number")
+    return int(value) if dtype.kind in "ib" else dtype.type(value)
+
+
+def entered_array(value: Any, type: MemRefType, dtype: np.dtype[Any], number: int) -> np.ndarray:
+    array = np.asarray(value)
+    if array.dtype != dtype or not fits(array.shape, type.get_shape()):
+        given = f"an array of {array.dtype} with shape {array.shape}"
+        raise SimulatorFault(Fault.LAUNCH, f"argument {number} is {given}, and the function takes {type}")
+    return array
+
+
+def is_copied(used: np.ndarray, array: np.ndarray) -> bool:
+    return not np.may_share_memory(used, array) or not array.flags.c_contiguous
+
+
+def memories_of(arrays: Mapping[int, np.ndarray]) -> dict[int, tuple[ByteMemory, int]]:
+    """The memory of each contiguous array, and the byte that it begins at. Arrays that share bytes share a memory."""
+    groups: list[list[int]] = []
+    behind = 0
+    for number in sorted(arrays, key=lambda each: (arrays[each].ctypes.data, not arrays[each].flags.writeable)):
+        begin = arrays[number].ctypes.data
+        if not groups or begin >= behind:
+            groups.append([])
+        groups[-1].append(number)
+        behind = max(behind, begin + arrays[number].nbytes)
+    found: dict[int, tuple[ByteMemory, int]] = {}
+    for group in groups:
+        first = arrays[group[0]]
+        begin = first.ctypes.data
+        size = max(arrays[each].ctypes.data + arrays[each].nbytes for each in group) - begin
+        bytes = np.lib.stride_tricks.as_strided(first.reshape(-1).view(np.uint8), (size,), (1,))
+        name = " and ".join(f"argument {each}" for each in sorted(group))
+        memory = ByteMemory(name, AddressSpace.GM, bytes, True)
+        found |= {each: (memory, arrays[each].ctypes.data - begin) for each in group}
+    return found

@@ -1,65 +1,64 @@
-"""The simulator finds damaged kernels: every mutant is caught, but for those that are shown to be harmless."""
+"""Damaged kernels are found: every mutant is caught, or is in the list of those that are shown to be harmless.
+
+Every push looks at some mutants of some programs. `make full` looks at all of them, and `make ascend-mutants` writes
+the list.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from random import Random
 
-import ascend_kernels
-import numpy as np
+import ascend_campaign
 import pytest
-from ascend_mutants import caught, mutants, same_bits, survives
+from ascend_campaign import SURVIVORS, Subject, survivors
+from ascend_mutants import Mutant
+from ascend_programs import CORPUS
 
-from mlirad.targets.ascend.simulator.simulated_program import SimulatedProgram
+from mlirad.targets.ascend.simulator.faults import Fault
 
-ORDERS = 1000 if os.environ.get("MLIRAD_FULL") else 200
-
-NOTHING_FOLLOWS = "the kernel ends there: it ends when all pipes have finished, and nothing starts after the barrier"
-ROOM_BEHIND = "the last buffer moves into memory that no other buffer uses"
-HARMLESS = {
-    "exp_of_sum": {
-        "address +32 in #33 pointer_cast": ROOM_BEHIND,
-        "delete #53 barrier ALL": NOTHING_FOLLOWS,
-        **{f"pipe {pipe} in #53 barrier ALL": NOTHING_FOLLOWS for pipe in ("S", "V", "MTE2", "MTE3")},
-    },
-    "softmax": {"address +32 in #24 pointer_cast": ROOM_BEHIND},
-    "tail": {"address +32 in #19 pointer_cast": ROOM_BEHIND},
-}
-"""Mutants of the kernels that give the same bits in every legal order, and why."""
-
-KERNELS: dict[str, tuple[Callable[[], str], tuple[tuple[int, ...], ...]]] = {
-    "exp_of_sum": (ascend_kernels.exp_of_sum, ((256,), (256,))),
-    "softmax": (ascend_kernels.softmax, ((32, 64),)),
-    "tail": (ascend_kernels.tail, ((200,),)),
-}
+QUICK = {"exp of a sum by hand": 60, "matmul by hand": 60, "on three cores": 40, "softmax": 60, "batched matmul": 30}
+"""The programs that every push looks at, and how many mutants of each."""
+LISTED = survivors(SURVIVORS.read_text())
 
 
-@pytest.mark.parametrize("name", KERNELS)
+def check(subject: Subject, tried: list[Mutant], orders: int) -> None:
+    """Compare with the list, in which only these mutants count."""
+    listed = LISTED.get((subject.case.name, subject.name), {})
+    verdicts = [subject.judge(each) for each in tried]
+    alive = {each.mutant: each.why for each in verdicts if each.found is None}
+    assert alive == {name: why for name, why in listed.items() if name in {each.name for each in tried}}
+    assert not [each.line() for each in verdicts if each.shown is not None], "the detector refuses what is harmless"
+    assert all(subject.survives(each, orders) for each in tried if each.name in alive)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_some_mutants_are_caught_or_known_to_be_harmless(name: str) -> None:
+    subjects, random = list(ascend_campaign.subjects(CORPUS[name])), Random(0)
+    for subject in subjects:
+        undamaged = Mutant("none", subject.program.module)
+        assert subject.survives(undamaged, 10)
+        makes = subject.all_mutants()
+        tried = [make() for make in random.sample(makes, QUICK[name] // len(subjects))]
+        check(subject, tried, 5)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", CORPUS)
 def test_every_mutant_is_caught_or_known_to_be_harmless(name: str) -> None:
-    make, shapes = KERNELS[name]
-    text, rng = make(), np.random.default_rng(0)
-    values = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
-    expected = SimulatedProgram(text).run("main", values)
-    alive = [mutant for mutant in mutants(text) if caught(mutant, values, expected) is None]
-    assert {mutant.name for mutant in alive} == set(HARMLESS[name])
-    assert all(survives(mutant, values, expected, ORDERS) for mutant in alive)
+    subjects = list(ascend_campaign.subjects(CORPUS[name]))
+    assert {kernel for case, kernel in LISTED if case == name} <= {each.name for each in subjects}
+    for subject in subjects:
+        check(subject, [make() for make in subject.all_mutants()], 100)
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_all_legal_orders_give_the_same_bits(name: str) -> None:
-    make, shapes = KERNELS[name]
-    program, rng = SimulatedProgram(make()), np.random.default_rng(1)
-    values = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
-    expected = program.run("main", values)
-    assert all(same_bits(program.run("main", values, seed=seed), expected) for seed in range(20))
+def test_the_list_names_every_program() -> None:
+    assert {case for case, _ in LISTED} <= CORPUS.keys()
+    assert len(CORPUS) >= 20 and all(why != "None" for mine in LISTED.values() for why in mine.values())
 
 
 def test_a_race_shows_in_some_legal_order() -> None:
     """What the detector reports is real: without its barrier, the kernel gives other numbers in some order."""
-    text = ascend_kernels.exp_of_sum()
-    rng = np.random.default_rng(2)
-    values = [rng.standard_normal(256).astype(np.float32) for _ in range(2)]
-    expected = SimulatedProgram(text).run("main", values)
-    (racy,) = [mutant for mutant in mutants(text) if mutant.name.startswith("delete") and "barrier V" in mutant.name]
-    assert caught(racy, values, expected) == "read after write"
-    assert not survives(racy, values, expected, 50)
+    (subject,) = ascend_campaign.subjects(CORPUS["exp of a sum by hand"])
+    (racy,) = [each for each in (make() for make in subject.all_mutants()) if each.name == "delete barrier V (1)"]
+    assert subject.judge(racy).found == Fault.READ_AFTER_WRITE.value
+    assert not subject.survives(racy, 200)

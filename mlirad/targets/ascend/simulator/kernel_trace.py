@@ -1,0 +1,66 @@
+"""What the scalar unit issues to the queues of its pipes in one block.
+
+Reads: nothing. Writes: the shape of a recorded block. Leaves: nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mlirad.targets.ascend.hivm.hivm_attributes import Pipe
+from mlirad.targets.ascend.hivm.instruction import Instruction
+from mlirad.targets.ascend.simulator.device_memory import DeviceBuffer
+from mlirad.targets.ascend.simulator.pipe_order import Flag
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """An instruction and its operands. adds: it reads what its output held before, too."""
+
+    op: Instruction
+    pipe: Pipe
+    inputs: tuple[Any, ...]
+    output: DeviceBuffer
+    scratch: tuple[DeviceBuffer, ...]
+    adds: bool
+
+    def views(self) -> tuple[DeviceBuffer, ...]:
+        """The buffers among the inputs."""
+        return tuple(each for each in self.inputs if isinstance(each, DeviceBuffer))
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarWrite:
+    """The scalar unit writes one element, and issues nothing before it has."""
+
+    output: DeviceBuffer
+    value: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class FlagSet:
+    """The flag is set when all that its first pipe has so far has finished."""
+
+    flag: Flag
+
+
+@dataclass(frozen=True, slots=True)
+class FlagWait:
+    """Its second pipe starts nothing more before the flag is set; this clears it."""
+
+    flag: Flag
+
+
+@dataclass(frozen=True, slots=True)
+class PipeBarrier:
+    """The pipe starts nothing more before all that it has so far has finished."""
+
+    pipe: Pipe
+
+
+Entry = Issued | ScalarWrite | FlagSet | FlagWait | PipeBarrier
+Trace = list[Entry]
+"""Of one block, in program order."""
