@@ -7,7 +7,7 @@ FIRST ?= 0
 COUNT ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help install test filecheck lint format types check full fuzz coverage matrix purity grammar versions first-tries accuracy ascend ascend-judges endurance demo examples bench clean
+.PHONY: help install test filecheck lint format types check full fuzz coverage matrix purity grammar versions first-tries accuracy ascend ascend-judges ascend-mutants endurance demo examples bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -71,6 +71,9 @@ first-tries: ## the verdicts on programs written without the compiler in mind; w
 
 accuracy: ## the largest errors of elementwise functions, and their times beside NumPy's; writes docs/verification/accuracy.md
 	$(PYTHON) tests/support/accuracy_walk.py --count $$(( $(COUNT) * 1000 )) --page docs/verification/accuracy.md
+
+ascend-mutants: ## damage kernels of the Ascend target in every place; writes docs/verification/ascend-mutants.md; resumed
+	nice $(PYTHON) tests/support/ascend_campaign.py
 
 endurance: ## threads, forks and processes, COUNT rounds of each scenario
 	$(PYTHON) benchmarks/endurance.py $(COUNT)

@@ -28,14 +28,13 @@ from mlirad.targets.ascend.simulator.simulated_program import SimulatedProgram
 from mlirad.targets.ascend.soc import Soc, for_soc
 
 _WHOLE = for_soc("Ascend910B1")
-TILES = 16 * 1024
-"""Bytes of the unified buffer that tiles may have."""
+UNIFIED_BUFFER = 20 * 1024
+"""Its bytes on the chips with little memory."""
 
 
 def chip(cores: int) -> Soc:
     """A chip with so many cores of each kind."""
-    size = _WHOLE.ub_reserved_bytes + TILES
-    return replace(_WHOLE, name=f"Small{cores}", vector_cores=cores, cube_cores=cores, ub_bytes=size)
+    return replace(_WHOLE, name=f"Small{cores}", vector_cores=cores, cube_cores=cores, ub_bytes=UNIFIED_BUFFER)
 
 
 @contextmanager

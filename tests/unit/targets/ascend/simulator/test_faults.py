@@ -205,3 +205,35 @@ def test_rows_have_to_begin_at_multiples_of_32_bytes() -> None:
         SimulatedProgram(text).run("main", [np.ones((4, 6), np.float32)])
     with pytest.raises(SimulatorFault, match=r"rows of hivm\.hir\.vreduce are 28 bytes apart"):
         SimulatedProgram(softmax(columns=7)).run("main", [np.ones((32, 7), np.float32)])
+
+
+def element(**replaced: str) -> str:
+    """The scalar unit writes 7 to the first element of x, in UB."""
+    lines = {
+        "a": buffer("a", "zero", OWN),
+        "load": load("x", "a", WHOLE, OWN),
+        "loaded": flag("set", "MTE2", "S", 0) + "\n" + flag("wait", "MTE2", "S", 0),
+        "write": f"memref.store %seven, %a[%first] : {OWN}",
+        "again": f"memref.store %seven, %a[%first] : {OWN}",
+        "written": flag("set", "S", "MTE3", 0) + "\n" + flag("wait", "S", "MTE3", 0),
+        "store": store("a", "z", OWN, WHOLE),
+    }
+    numbers = [number("zero", 0), number("seven", 7.0, "f32"), number("first", 0, "index")]
+    text = [line for line in (lines | replaced).values() if line]
+    return module(kernel("k", f"%x: {WHOLE}, %z: {WHOLE}", *numbers, *text), main("k", WHOLE, 1, WHOLE))
+
+
+def test_the_scalar_unit_writes_single_elements_of_its_own_memory() -> None:
+    """It waits for itself; other pipes need a flag."""
+    expected = np.arange(64, dtype=np.float32)
+    expected[0] = 7
+    for seed in (None, *range(5)):
+        np.testing.assert_array_equal(run(element(), seed), expected)
+    for replaced, kind in (
+        ({"loaded": ""}, Fault.WRITE_AFTER_WRITE),
+        ({"written": ""}, Fault.READ_AFTER_WRITE),
+        ({"write": f"memref.store %seven, %x[%first] : {WHOLE}"}, Fault.SPACE),
+    ):
+        with pytest.raises(SimulatorFault) as caught:
+            run(element(**replaced))
+        assert caught.value.kind is kind
