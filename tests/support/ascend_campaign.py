@@ -35,6 +35,7 @@ PAGE = ROOT / "docs" / "verification" / "ascend-mutants.md"
 SURVIVORS = ROOT / "tests" / "data" / "ascend_survivors.txt"
 
 INVALID, WRONG = "invalid", "other numbers"
+HARMFUL = "some order gives other bits"
 ORIGINAL = "as the original"
 OWN_ORDERS = 20
 KINDS: dict[str, tuple[str, ...]] = {
@@ -63,6 +64,7 @@ EXPLAINED = {
     r"number [123] \+1 in mad .*": "a row, column or depth more is multiplied: padding, which is zero",
     r"size 0 \+1 in pointer_cast .*": "a buffer in L1 is longer, by fractals of padding that nothing reads",
     r"as if whole in minui .*": "padding in L1 is read, too, and the multiplication does not use it",
+    r"(first trip -1|end \+1) of for .*": "the maximum of the only part is taken twice",
     r"address [-+]32 in pointer_cast .*": "the maximum of one part and that of all parts, of which there is one, meet",
 }
 """Reasons that are not proved: by the mutant."""
@@ -207,12 +209,12 @@ def run(names: Iterable[str], orders: int) -> Iterator[Verdict]:
                 mutant = make()
                 verdict = subject.judge(mutant)
                 if verdict.found is None and not survives_all(subject, mutant, verdict.form, orders):
-                    verdict = replace(verdict, why=None)
+                    verdict = replace(verdict, why=HARMFUL)
                 mine.append(verdict)
         alive = [each for each in mine if each.found is None]
         say(f"{name}: {len(mine)} mutants, {len(alive)} alive, {time.process_time() - began:.0f} s")
         for each in mine:
-            if each.found is None and each.why is None:
+            if each.found is None and each.why in (None, HARMFUL):
                 say(f"    not caught: {each.line()}")
             elif each.shown is not None:
                 say(f"    caught, and harmless ({each.shown}): {each.line()}")
@@ -293,7 +295,13 @@ def logged(log: Path) -> dict[str, tuple[int, list[Verdict]]]:
     found: dict[str, tuple[int, list[Verdict]]] = {}
     for line in log.read_text().splitlines() if log.exists() else ():
         case, orders, verdicts = json.loads(line)
-        found[case] = orders, [Verdict(case, *each) for each in verdicts]
+        found[case] = (
+            orders,
+            [
+                Verdict(case, kernel, mutant, caught, why or (None if caught else explained(mutant)), shown)
+                for kernel, mutant, caught, why, shown in verdicts
+            ],
+        )
     return found
 
 
