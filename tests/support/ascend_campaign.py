@@ -4,12 +4,13 @@ Reads: a corpus. Writes: docs/verification/ascend-mutants.md and the list of sur
 
     python tests/support/ascend_campaign.py [--orders 1000] [--only NAME...] [--log FILE]
 
-It goes on behind the programs that its log has.
+It goes on behind the programs that its log has, and writes when it has all.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import re
 import time
@@ -291,18 +292,23 @@ second starts. This shares no code with the race detector. {refused}
 
 
 def logged(log: Path) -> dict[str, tuple[int, list[Verdict]]]:
-    """The programs that a log has, with the number of orders and the verdicts."""
+    """The programs that a log has, with the number of orders and the verdicts, unless their text has changed."""
     found: dict[str, tuple[int, list[Verdict]]] = {}
     for line in log.read_text().splitlines() if log.exists() else ():
-        case, orders, verdicts = json.loads(line)
-        found[case] = (
-            orders,
-            [
-                Verdict(case, kernel, mutant, caught, why or (None if caught else explained(mutant)), shown)
-                for kernel, mutant, caught, why, shown in verdicts
-            ],
-        )
+        case, text, orders, verdicts = json.loads(line)
+        if case in CORPUS and text == digest(CORPUS[case]):
+            found[case] = (
+                orders,
+                [
+                    Verdict(case, kernel, mutant, caught, why or (None if caught else explained(mutant)), shown)
+                    for kernel, mutant, caught, why, shown in verdicts
+                ],
+            )
     return found
+
+
+def digest(case: Case) -> str:
+    return hashlib.sha256(case.text().encode()).hexdigest()[:16]
 
 
 def main() -> None:
@@ -312,14 +318,15 @@ def main() -> None:
     parser.add_argument("--log", type=Path, default=ROOT / "build" / "ascend-mutants.jsonl")
     options = parser.parse_args()
     options.log.parent.mkdir(exist_ok=True)
+    done = logged(options.log)
     for name in options.only or CORPUS:
-        if options.orders <= logged(options.log).get(name, (0, []))[0]:
+        if options.orders <= done.get(name, (0, []))[0]:
             continue
         mine = list(run([name], options.orders))
-        line = json.dumps([name, options.orders, [(v.kernel, v.mutant, v.found, v.why, v.shown) for v in mine]])
+        done[name] = options.orders, mine
+        verdicts = [(each.kernel, each.mutant, each.found, each.why, each.shown) for each in mine]
         with options.log.open("a") as file:
-            file.write(f"{line}\n")
-    done = logged(options.log)
+            file.write(f"{json.dumps([name, digest(CORPUS[name]), options.orders, verdicts])}\n")
     if done.keys() >= CORPUS.keys():
         verdicts = [each for name in CORPUS for each in done[name][1]]
         PAGE.write_text(page(verdicts, min(done[name][0] for name in CORPUS)))

@@ -16,7 +16,7 @@ from ascend_programs import CORPUS
 
 from mlirad.targets.ascend.simulator.faults import Fault
 
-QUICK = {"exp of a sum by hand": 60, "matmul by hand": 60, "on three cores": 40, "softmax": 60, "batched matmul": 30}
+QUICK = {"exp of a sum by hand": 50, "matmul by hand": 40, "on three cores": 30, "softmax": 40, "batched matmul": 20}
 """The programs that every push looks at, and how many mutants of each."""
 LISTED = survivors(SURVIVORS.read_text())
 
