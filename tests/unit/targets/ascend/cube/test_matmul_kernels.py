@@ -8,7 +8,6 @@ import ascend_matmuls
 import numpy as np
 import pytest
 from ascend_judges import Bishengir
-from ascend_mutants import same_bits
 
 from mlirad.errors import CompileError
 from mlirad.targets.ascend.cube.matmul_tiles import Matmul, MatmulTiles
@@ -49,8 +48,8 @@ def test_every_legal_order_gives_the_same_bits() -> None:
     matmul = Matmul(1, 33, 40, 100, "f16")
     program = SimulatedProgram(ascend_matmuls.program(matmul, MatmulTiles(16, 16, 32, 16)))
     values = ascend_matmuls.values(matmul)
-    expected = program.run("main", values)
-    assert all(same_bits(program.run("main", values, seed=seed), expected) for seed in range(10))
+    (expected,) = program.run("main", values)
+    assert all(program.run("main", values, seed=seed)[0].tobytes() == expected.tobytes() for seed in range(10))
 
 
 def test_double_buffers_overlap_transfers_and_products() -> None:
