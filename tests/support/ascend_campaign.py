@@ -15,7 +15,7 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -250,18 +250,18 @@ def survivors(text: str) -> dict[tuple[str, str], dict[str, str]]:
     return found
 
 
-def page(verdicts: Sequence[Verdict], orders: int) -> str:
-    """A row for each program."""
+def page(done: Mapping[str, tuple[int, Sequence[Verdict]]]) -> str:
+    """A row for each program. done: how many orders, and the verdicts."""
+    verdicts = [each for _, mine in done.values() for each in mine]
     alive = [each for each in verdicts if each.found is None]
     reasons = Counter(each.why for each in alive)
-    header = ["program", "kernels", "mutants", *KINDS, "harmless"]
+    header = ["program", "kernels", "mutants", *KINDS, "harmless", "orders"]
     rows = [header, ["---", *["---:"] * (len(header) - 1)]]
-    for name, group in groupby(verdicts, lambda each: each.case):
-        mine = list(group)
+    for name, (orders, mine) in done.items():
         found = Counter(each.found for each in mine)
         counts = [sum(found[kind] for kind in kinds) for kinds in KINDS.values()]
         assert sum(counts) + found[None] == len(mine), "each verdict has a column"
-        rows.append([name, *map(str, (len({each.kernel for each in mine}), len(mine), *counts, found[None]))])
+        rows.append([name, *map(str, (len({each.kernel for each in mine}), len(mine), *counts, found[None], orders))])
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     listed = "\n".join(f"| {count:,} | {why} |" for why, count in reasons.most_common())
     not_proved = sum(each.why in EXPLAINED.values() for each in alive)
@@ -274,10 +274,11 @@ def page(verdicts: Sequence[Verdict], orders: int) -> str:
 programs (`ascend_programs.py`), every synchronisation, address, size, mask and count is damaged, one at a time
 (`ascend_mutants.py`). These are {len(verdicts):,} mutants, of which the simulator finds {len(verdicts) - len(alive):,}.
 
-The other {len(alive):,} are harmless. They were executed in {orders:,} random orders that the hardware may choose, and
-gave the same bits in all. Mutants that may run in the same orders only, or in the original's only, share them: one of
-these kernels is executed in all, each of the others in {OWN_ORDERS}. `tests/data/ascend_survivors.txt` lists them with
-their reasons. A test fails if another mutant survives, or if a listed one is found.
+The other {len(alive):,} are harmless. They were executed in random orders that the hardware may choose, and gave the
+same bits in all; the last column says in how many. Mutants that may run in the same orders only, or in the original's
+only, share them: one of these kernels is executed in all, each of the others in {OWN_ORDERS}.
+`tests/data/ascend_survivors.txt` lists them with their reasons. A test fails if another mutant survives, or if a listed
+one is found.
 
 | mutants | why they are harmless |
 |---:|---|
@@ -328,9 +329,8 @@ def main() -> None:
         with options.log.open("a") as file:
             file.write(f"{json.dumps([name, digest(CORPUS[name]), options.orders, verdicts])}\n")
     if done.keys() >= CORPUS.keys():
-        verdicts = [each for name in CORPUS for each in done[name][1]]
-        PAGE.write_text(page(verdicts, min(done[name][0] for name in CORPUS)))
-        SURVIVORS.write_text(listed(verdicts))
+        PAGE.write_text(page({name: done[name] for name in CORPUS}))
+        SURVIVORS.write_text(listed(each for name in CORPUS for each in done[name][1]))
 
 
 if __name__ == "__main__":

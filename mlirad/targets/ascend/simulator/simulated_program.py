@@ -14,7 +14,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, func, math, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, Builtin, DenseIntOrFPElementsAttr, MemRefType, ModuleOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, OptPropertyDef
 from xdsl.utils.exceptions import VerifyException
 
 from mlirad.targets.ascend.hivm.hivm import ANNOTATION, HACC, HIVM
@@ -68,8 +67,9 @@ class SimulatedProgram:
         self.soc = for_soc("Ascend910B1") if soc is None else soc
         try:
             self.module = parse(text) if isinstance(text, str) else text
-            check_properties(self.module)
             self.module.verify()
+        except KeyError as missing:
+            raise VerifyException(f"an op has no property {missing}") from None
         except (MemoryError, OverflowError) as error:
             raise VerifyException(f"a number or a type in the text is too large: {error!r}") from None
         self.flags_count = flags_count
@@ -128,15 +128,6 @@ class SimulatedProgram:
             host.leave()
         types = code.op.function_type.outputs
         return tuple(left(value, type) for value, type in zip(results, types, strict=True))
-
-
-def check_properties(module: ModuleOp) -> None:
-    """Refuse ops without a property that they need: those that look at them would fail."""
-    for op in module.walk():
-        if isinstance(op, IRDLOperation):
-            for name, definition in op.get_irdl_definition().properties.items():
-                if not isinstance(definition, OptPropertyDef) and name not in op.properties:
-                    raise VerifyException(f"{op.name} has no property {name!r}")
 
 
 def check_calls(op: func.FuncOp, functions: Mapping[str, FunctionCode]) -> None:
