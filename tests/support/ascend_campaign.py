@@ -270,7 +270,7 @@ def page(done: Mapping[str, tuple[int, Sequence[Verdict]]]) -> str:
     kernels = len({(each.case, each.kernel) for each in verdicts})
     return f"""# Damaged kernels
 
-`make ascend-mutants` writes this page (`tests/support/ascend_campaign.py`). In {kernels} kernels of {len(CORPUS)}
+`make ascend-mutants` writes this page (`tests/support/ascend_campaign.py`). In {kernels} kernels of {len(done)}
 programs (`ascend_programs.py`), every synchronisation, address, size, mask and count is damaged, one at a time
 (`ascend_mutants.py`). These are {len(verdicts):,} mutants, of which the simulator finds {len(verdicts) - len(alive):,}.
 
