@@ -53,11 +53,10 @@ def test_every_mutant_is_caught_or_known_to_be_harmless(name: str) -> None:
         check(subject, [make() for make in subject.all_mutants()], 100)
 
 
-def test_the_list_names_programs() -> None:
-    assert {case for case, _ in LISTED} <= CORPUS.keys()
-    assert len({case for case, _ in LISTED}) >= 30 and all(
-        why not in ("None", HARMFUL) for mine in LISTED.values() for why in mine.values()
-    )
+def test_the_list_names_programs_and_reasons() -> None:
+    judged = {case for case, _ in LISTED}
+    assert judged <= CORPUS.keys() and len(judged) >= 20
+    assert not {"None", HARMFUL} & {why for mine in LISTED.values() for why in mine.values()}
 
 
 def test_a_race_shows_in_some_legal_order() -> None:
