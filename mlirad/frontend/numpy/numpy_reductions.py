@@ -99,6 +99,7 @@ def of_op(op_class: type[ReductionOp]) -> Callable[..., Traced]:
         x = as_traced(a)
         target = nep50.result_dtype(function, x.dtype) if dtype is None else nep50.dtype_of(dtype)
         axes, element = _axes_of_ufunc(axis, x), types.from_dtype(target)
+        op_class.require_taken([element])
         if initial is _GIVEN_NONE and ufunc.identity is None:
             if where is not True:
                 raise StaticValueError(

@@ -203,6 +203,10 @@ def rounds(z: Any) -> Any:
     return np.floor(z)
 
 
+def largest(z: Any) -> Any:
+    return np.max(z)
+
+
 def searches(z: Any) -> Any:
     return np.sort(z)
 
@@ -221,7 +225,7 @@ def into_real(z: Any) -> Any:
     return a
 
 
-@pytest.mark.parametrize("function", [compares, rounds, searches, medians, to_float, into_real])
+@pytest.mark.parametrize("function", [compares, rounds, largest, searches, medians, to_float, into_real])
 def test_what_is_refused(function: Callable[..., Any]) -> None:
     """What has no complex numbers, in NumPy or here, is refused at its line."""
     with pytest.raises(mlirad.CompileError) as caught:
