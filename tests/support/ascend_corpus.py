@@ -75,7 +75,7 @@ class Errors:
     own: float = 0.0
 
     def are_within(self, band: float) -> bool:
-        return max(self.value, self.gradient) <= max(band, self.own)
+        return max(self.value, self.gradient) <= max(band, 2 * self.own)
 
 
 @dataclass(frozen=True)
