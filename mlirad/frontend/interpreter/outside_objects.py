@@ -147,7 +147,12 @@ def container(context: Context, value: Any, path: Path | None) -> Value:
     kind = "attribute" if type(value) not in (list, dict) else "item"
     guard_keys(context, value, path)
     keys = tuple(range(len(items))) if keys is None else keys
-    steps = ((WORDS, 0),) if isinstance(keys, tree.GeneratorParts) else tuple((kind, key) for key in keys)
+    is_generator = isinstance(keys, tree.GeneratorParts)
+    if is_generator and (path is None or not (path.name or path.steps)):
+        raise context.refusal(
+            "a random generator that is a static argument", "pass it as an argument that is not static"
+        )
+    steps = ((WORDS, 0),) if is_generator else tuple((kind, key) for key in keys)
     made = [object_value(context, x, step(path, *each)) for each, x in zip(steps, items, strict=True)]
     return context.new_object(
         Entry(type(value), keys, tuple(made), Owner(BORROWED.format(type(value).__name__), is_shared=True))

@@ -30,6 +30,10 @@ def state(rng: np.random.Generator) -> str:
     return str(rng.bit_generator.state)
 
 
+def copies(args: Any) -> list[Any]:
+    return [each.copy() if isinstance(each, np.ndarray) else each for each in args]
+
+
 def same(found: Any, expected: Any) -> None:
     assert type(found) is type(expected)
     if isinstance(expected, tuple | list):
@@ -115,21 +119,21 @@ def test_streams_and_states_are_numpys(case: Any) -> None:
         own, numpys = pair(kind)
         for _ in range(2):
             same(
-                kernel(own, *(np.copy(each) if np.ndim(each) else each for each in args)),
-                function(numpys, *(np.copy(each) if np.ndim(each) else each for each in args)),
+                kernel(own, *copies(args)),
+                function(numpys, *copies(args)),
             )
             assert state(own) == state(numpys)
             assert own.normal() == numpys.normal()
 
 
 def test_printed_source_calls_the_generators_methods() -> None:
-    kernel = mlirad.jit(integers, target="python")
+    cases: list[Any] = [(integers, LAM, 9), (orders, np.arange(4.0), ROWS), (dead, LAM)]
     own, numpys = pair()
-    for function, *args in ((integers, LAM, 9), (dropout.numpy, np.ones(3)), (dead, LAM)):
+    for function, *args in cases:
         kernel = mlirad.jit(function, target="python")
-        same(kernel(own, *args), function(numpys, *args))
+        same(kernel(own, *copies(args)), function(numpys, *copies(args)))
         assert state(own) == state(numpys)
-    source = kernel.lower(own, LAM).as_text("source")
+    source = mlirad.jit(dead, target="python").lower(own, LAM).as_text("source")
     assert "rng.weibull(a, size=3)" in source and "rng.standard_normal()" in source
 
 
@@ -280,6 +284,8 @@ def test_refusals() -> None:
     assert "no attribute 'normals'" in refused(lambda r: r.normals(), rng)
     assert "order = rng.permutation" in refused(lambda r: r.shuffle([1.0, 2.0]), rng)
     assert "in a loop over the bounds" in refused(lambda r: r.integers(np.arange(1, 3), dtype=np.int8), rng)
+    with pytest.raises(mlirad.CompileError, match="a random generator that is a static argument"):
+        mlirad.jit(lambda r: r.normal(), static_argnums=0)(rng)
     assert "scale < 0" in refused(lambda r: r.normal(0.0, -1.0), rng)
     assert "high <= 0" in refused(lambda r, n: r.integers(n), rng, 0)
     assert "exceeds valid bounds" in refused(lambda r: r.uniform(0.0, np.inf), rng)
