@@ -8,6 +8,7 @@ Value and gradient are compared with scikit-learn's own.
 """
 
 import sys
+from typing import Any
 
 import numpy as np
 from pictures.png import drawn, save
@@ -55,7 +56,7 @@ def fitted(start, squares, y):
 
 
 def main():
-    data = load_diabetes()
+    data: Any = load_diabetes()
     x, targets = data.data[:PATIENTS] / data.data.std(), data.target[:PATIENTS]
     y = (targets - targets.mean()) / targets.std()
     squares = np.sum((x[:, None] - x) ** 2, axis=-1)
@@ -70,7 +71,8 @@ def main():
     found, errors = fitted(np.zeros(3), squares, y)
     print(f"patients: amplitude, length, noise = {np.exp(found).round(3)}, standard errors e^{errors.round(2)}")
     kernel = ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(1.0)
-    peer = GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None).fit(x, y)
+    make_peer: Any = GaussianProcessRegressor  # its stubs forget what its documentation has
+    peer = make_peer(kernel, alpha=0.0, optimizer=None).fit(x, y)
     off = 0.0
     for each in (np.zeros(3), found, true):
         value, gradient = value_and_gradient(each, squares, y)

@@ -6,7 +6,7 @@ emission build on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from xdsl.dialects import func, scf
@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, i64
 from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
+from mlirad.dialect.ad.request_op import RequestOp
 from mlirad.dialect.core.effect_table import Effect, effect_of, is_removable
 from mlirad.dialect.core.op import NdOp
 from mlirad.xdsl_support.effects import is_terminator, only_computes
@@ -112,15 +113,29 @@ def removable(functions: Mapping[str, func.FuncOp]) -> set[str]:
 
 def has_ordered_effect(module: Operation, function: func.FuncOp) -> bool:
     """Whether an op in a function, or in one that it calls, has an ordered effect, such as a print."""
-    functions, seen, pending = functions_of(module), {function.sym_name.data}, [function]
+    return any(_is_ordered(op) for op in ops_reached(functions_of(module), function))
+
+
+def ordered_value_in(functions: Mapping[str, func.FuncOp], function: func.FuncOp) -> Operation | None:
+    """The first op, in a function or in one that it calls or asks a derivative of, that gives another value each time
+    it runs, such as a draw."""
+    return next((op for op in ops_reached(functions, function) if op.results and _is_ordered(op)), None)
+
+
+def ops_reached(functions: Mapping[str, func.FuncOp], function: func.FuncOp) -> Iterator[Operation]:
+    """The ops inside a function, and inside those that calls and requests in them name."""
+    seen, pending = {function.sym_name.data}, [function]
     while pending:
         for op in ops_inside(pending.pop()):
-            if isinstance(op, NdOp) and effect_of(op) is Effect.ORDERED:
-                return True
-            if isinstance(op, func.CallOp) and (name := op.callee.string_value()) in functions and name not in seen:
-                seen.add(name)
-                pending.append(functions[name])
-    return False
+            yield op
+            if isinstance(op, func.CallOp | RequestOp) and (name := op.callee.string_value()) in functions:
+                if name not in seen:
+                    seen.add(name)
+                    pending.append(functions[name])
+
+
+def _is_ordered(op: Operation) -> bool:
+    return isinstance(op, NdOp) and effect_of(op) is Effect.ORDERED
 
 
 def _is_removable(op: Operation, known: set[str]) -> bool:

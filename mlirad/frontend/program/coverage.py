@@ -15,7 +15,6 @@ from typing import Any
 PLACE = Path(__file__).with_name("coverage.json")
 PAGE = "docs/coverage.md"
 _THEIR_OWN = {
-    "np.fft": "Fourier transforms are not compiled yet: compute them outside, and pass the result in",
     "np.random": "pass a generator, np.random.default_rng(seed), and call its methods (docs/random.md)",
 }
 

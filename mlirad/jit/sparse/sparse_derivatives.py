@@ -103,6 +103,7 @@ class SparseDerivative:
         if not isinstance(self._sparsity, str):
             key: Hashable = x.shape, x.dtype
             if key not in self._plans:
+                self._of_paths.lower(before, x, after, np.zeros_like(x))  # refuses what has no pattern
                 self._keep(key, self._planned(_as_pattern(self._sparsity, x.size), x))
             return self._plans[key]
         seed = np.zeros_like(x)

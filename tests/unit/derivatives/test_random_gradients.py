@@ -120,3 +120,19 @@ def test_lanes_draw_in_turn() -> None:
     found = mlirad.vmap(lambda r, x: r.normal(x, 1.0, 2), in_axes=(None, 0))(rng, np.arange(3.0))
     np.testing.assert_array_equal(found, [plain.normal(x, 1.0, 2) for x in range(3)])
     assert rng.bit_generator.state == plain.bit_generator.state
+
+
+def test_directions_of_one_draw() -> None:
+    """What runs a function once for each direction is refused; jacrev runs it once."""
+    rng, plain = fresh(), fresh()
+
+    def scaled(x):
+        return x * rng.normal()
+
+    np.testing.assert_array_equal(mlirad.jacrev(scaled)(np.ones(3)), plain.normal() * np.eye(3))
+    transforms = (mlirad.jacfwd, mlirad.jacobian, lambda f: mlirad.jacobian(f, sparsity=np.ones((3, 3))))
+    for transform in (*transforms, lambda f: mlirad.hessian(lambda x: np.sum(f(x) ** 2))):
+        with pytest.raises(mlirad.DifferentiationError, match="would draw other random numbers here") as caught:
+            transform(scaled)(np.ones(3))
+        assert caught.value.lineno == scaled.__code__.co_firstlineno + 1
+    assert rng.bit_generator.state == plain.bit_generator.state

@@ -14,7 +14,8 @@ import numpy as np
 from xdsl.dialects import func
 from xdsl.ir import Attribute
 
-from mlirad.dialect.ad.derivative_ops import ForwardOp, JvpOp, PullbackOp, PushedOp, VjpOp
+from mlirad.analysis.call_graph import ordered_value_in
+from mlirad.dialect.ad.derivative_ops import ForwardOp, JvpOp, PathsOp, PullbackOp, PushedOp, VjpOp
 from mlirad.dialect.ad.request_op import DerivativeOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, insert
@@ -307,10 +308,24 @@ def tangents(
     result = require_pair(context, outlined, name)[0] if has_aux else outlined.result
     own = outlined.leaves[: sum(1 for _ in outline.result_leaves(context, result))]
     outs = [k for k, leaf in enumerate(own) if leaf.dtype.kind in "fc"]
+    if kind is PathsOp:
+        require_no_draw(context, outlined, name, "the search of a sparsity pattern")
     results = emit_request(context, kind, outlined, others, wrt, outs)
     rebuilt = outline.rebuilt(context, outlined.result, results)
     out, *aux = pair_of(rebuilt) if has_aux and isinstance(rebuilt, Tuple) else (rebuilt,)
     return Tuple((out, tangent_of(context, result, out, results), *aux))
+
+
+def require_no_draw(context: Context, outlined: Outlined, name: str, transform: str) -> None:
+    """Of a transform that runs a function once for each direction: each run would draw other numbers."""
+    functions = {each.sym_name.data: each for each in context.functions}
+    op = ordered_value_in(functions, outlined.callee)
+    if op is not None:
+        raise DifferentiationError(
+            f"{transform} runs {name} once for each direction, and each run would draw other random numbers here",
+            types.from_location(op.location),
+            "use mlirad.jacrev, which runs it once, or draw before it and pass the numbers in",
+        )
 
 
 def primals_and_tangents(

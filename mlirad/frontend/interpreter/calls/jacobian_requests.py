@@ -73,6 +73,8 @@ def jacobian(
     outlined, wanted, wrt = derivative_requests.outlined_for(
         context, function, request.argnums, args, kwargs, Domain(transform, request.holomorphic)
     )
+    if request.is_forward:
+        derivative_requests.require_no_draw(context, outlined, name, transform)
     value, aux = outlined.result, None
     if request.has_aux:
         value, aux = derivative_requests.require_pair(context, outlined, name)
