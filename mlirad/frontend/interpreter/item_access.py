@@ -21,8 +21,9 @@ from mlirad.frontend.interpreter import (
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import is_integer
 from mlirad.frontend.values.basic_indexing import is_basic
+from mlirad.frontend.values.numpy_strides import is_c_contiguous
 from mlirad.frontend.values.traced import DATA, Traced, require_static
-from mlirad.frontend.values.values import Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.values import Lazy, Object, Ref, Static, Tuple, Value, inside
 from mlirad.library import spells
 
 
@@ -89,7 +90,9 @@ def sequence_item(
 def array_item(context: Context, array: Ref, index: Value) -> Value:
     position = indices.index_operand(context, index)
     if not is_basic(position):
-        return items_by_arrays.item_by_arrays(context, array, position)
+        arrays = [each for each in inside(index) if isinstance(each, Ref)]
+        in_order = all(is_c_contiguous(alternative.view) for each in arrays for alternative in each.alternatives)
+        return items_by_arrays.item_by_arrays(context, array, position, in_order)
     part = indices.part(context, array, position)
     entries = position if isinstance(position, tuple) else (position,)
     if part.shape == () and not any(entry is Ellipsis for entry in entries):

@@ -25,13 +25,13 @@ from mlirad.frontend.values.traced import DATA, Number, Traced, as_operand, shap
 from mlirad.frontend.values.values import Ref, Value
 
 
-def item_by_arrays(context: Context, array: Ref, position: Any) -> Value:
-    """`array[position]`: a copy."""
+def item_by_arrays(context: Context, array: Ref, position: Any, in_order: bool) -> Value:
+    """`array[position]`: a copy. in_order: the index arrays are C-contiguous."""
     index = array_index(context, array, position)
     part = indices.part(context, array, index.basic)
     contents, arrays = _by_places(context.read(part).contents, index)
     read = _gathered(context, contents, arrays)
-    return storage.result(context, Traced(read, origins=frozenset({DATA})), _strides(part, arrays, read))
+    return storage.result(context, Traced(read, origins=frozenset({DATA})), _strides(part, arrays, read, in_order))
 
 
 def set_item_by_arrays(context: Context, array: Ref, position: Any, value: Any) -> None:
@@ -118,9 +118,11 @@ def _require_as_many(value: Traced | Number, shape: Shape) -> None:
         sizes.require_equal(own[0], shape[0], message + "where the mask is true")
 
 
-def _strides(part: Ref, arrays: IndexArrays, read: Expr) -> tuple[int, ...] | None:
+def _strides(part: Ref, arrays: IndexArrays, read: Expr, in_order: bool) -> tuple[int, ...] | None:
     """The layout of what is read: NumPy puts the axes of the index arrays first in memory, in their own order."""
-    in_order = all(numpy_strides.is_c_contiguous(alternative.view) for alternative in part.alternatives)
-    if len(read.shape) < 2 or (in_order and arrays.at == 0 and len(arrays.shape) == 1):
+    part_in_order = all(numpy_strides.is_c_contiguous(alternative.view) for alternative in part.alternatives)
+    in_order |= len(arrays.shape) == 1
+    is_first = arrays.at == 0 and part_in_order
+    if len(read.shape) < 2 or (in_order and (is_first or len(arrays.axes) == len(part.shape))):
         return None
     return numpy_strides.unknown_strides(sizes.shape_of(read))

@@ -24,6 +24,7 @@ from mlirad.frontend.interpreter import (
     variables,
 )
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.statements import shapes_assigned
 from mlirad.frontend.program import purity
 from mlirad.frontend.values.basic_indexing import is_basic
 from mlirad.frontend.values.traced import Traced
@@ -140,6 +141,9 @@ def set_attribute(context: Context, base: Value, name: str, value: Value) -> Non
     base = context.use(base)
     if isinstance(base, Ref) and name == "flat":
         dispatch.call(context, Static(assign_flat), (base, value), {})
+        return
+    if isinstance(base, Ref) and name == "shape":
+        shapes_assigned.set_shape(context, base, value)
         return
     if isinstance(base, Ref) and name in ("real", "imag") and base.dtype.kind == "c":
         set_item(context, attribute_access.attribute(context, base, name), Static(...), value)
