@@ -228,7 +228,8 @@ def outer(a: Any, b: Any) -> Traced:
 
 @compiles(np.vdot, is_row_major=True)
 def vdot(a: Any, b: Any) -> Traced:
-    x, y = as_traced(numpy_elementwise.call(np.conjugate, a)), as_traced(b)
+    x, y = as_traced(a), as_traced(b)
+    x = as_traced(numpy_elementwise.call(np.conjugate, x)) if x.dtype.kind == "c" else x
     return _sum_of_products(_matched(np.vdot, _ravelled(x), 0, _ravelled(y), 0), ["i", "i"], "")
 
 

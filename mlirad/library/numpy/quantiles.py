@@ -61,7 +61,7 @@ def nanmedian(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     if x.size == 0:
         return np.nanmean(x, axis, keepdims=keepdims)
     if x.dtype.kind != "f":
-        return median(x, axis, keepdims=keepdims)
+        return np.asarray(median(x, axis, keepdims=True)) if keepdims else median(x, axis)
     lines = _lines(x, axis)
     ordered = np.reshape(np.sort(lines, 0), (len(lines), -1))
     count = np.sum(~np.isnan(ordered), 0)
@@ -69,7 +69,7 @@ def nanmedian(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     low, high = [np.take_along_axis(ordered, each[None], 0)[0] for each in (half, count // 2 * (count > 0))]
     middle = np.where(count % 2 == 0, np.mean(np.stack([low, high]), 0), high)
     found = np.reshape(np.where(count == 0, np.asarray(np.nan, x.dtype), middle), lines.shape[1:])[()]
-    return _kept(found, x, axis, ()) if keepdims else found
+    return np.asarray(_kept(found, x, axis, ())) if keepdims else found
 
 
 @spells("numpy.nanquantile")

@@ -309,6 +309,9 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
         columns = [np.ravel(sample)] if sample.ndim < 2 else list(np.moveaxis(sample, -1, 0))
     else:
         columns = [np.asarray(each) for each in sample]
+        for each in columns:
+            if each.shape != columns[0].shape:
+                raise ValueError("setting an array element with a sequence: the columns have different shapes")
         if columns and columns[0].ndim == 0:
             columns = [np.stack(columns)]
         elif columns:

@@ -143,9 +143,12 @@ _FLAGS = ("multi_index", "c_index", "f_index", "zerosize_ok", "refs_ok", "buffer
 
 
 @spells("numpy.nditer", complex=True)
-def nditer(op: Any, flags: Any = (), op_flags: Any = (), *, order: str = "K") -> Any:
+def nditer(op: Any, flags: Any = (), op_flags: Any = (), *, order: str | None = "K") -> Any:
     if isinstance(op, tuple | list):
         raise NotImplementedError("np.nditer of several arrays is not compiled", "loop over np.ndindex(x.shape)")
+    order = "K" if order is None else order
+    if not isinstance(order, str):
+        raise TypeError("order must be str")
     array = np.asarray(op)
     for flag in flags:
         if flag not in _FLAGS:

@@ -53,6 +53,8 @@ class Vectorized:
 @spells("numpy.fromiter", complex=True)
 def fromiter(iter: Any, dtype: Any, count: int = -1) -> Any:
     found = np.array(list(iter), dtype)
+    if found.ndim > 1:
+        raise ValueError("setting an array element with a sequence.")
     if count > len(found):
         raise ValueError("iterator too short")
     return found if count < 0 else found[:count]

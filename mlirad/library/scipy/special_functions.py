@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,17 @@ import numpy as np
 from mlirad.library import primitives
 from mlirad.library.spells import spells
 
-try:
-    from scipy.special import gamma as _gamma
-except ImportError:  # then nothing here is called
-    NARROW_FIRST = False
-else:
-    NARROW_FIRST = _gamma.types[0] == "f->f"
-"""Whether the loops of float32 come first, of all functions but logit: from SciPy 1.18 on."""
+
+def _version() -> tuple[int, ...]:
+    """Of SciPy, which is not imported for it: that starts the threads of its own BLAS."""
+    try:
+        return tuple(map(int, version("scipy").split(".")[:2]))
+    except PackageNotFoundError:  # then nothing here is called
+        return ()
+
+
+NARROW_FIRST = _version() >= (1, 18)
+"""Whether the loops of float32 come first, of all functions but logit."""
 
 _ROOT_HALF = math.sqrt(0.5)
 

@@ -70,6 +70,8 @@ VALUES: dict[str, Sequence[str]] = {
     "right": ("True", "0.5"),
     "left": ("0.5",),
     "sparse": ("True",),
+    "real": ("0.5", "x"),
+    "imag": ("0.5", "x"),
     "indexing": ("'ij'", "'xy'", "'z'"),
     "vals": ("[1.0]", "y"),
     "default": ("y", "1.0"),
@@ -245,12 +247,16 @@ def _floats(shape: tuple[int, ...] | str, first: float) -> Any:
     return np.cos(np.arange(np.prod(shape, dtype=int)) + first).reshape(shape)
 
 
+_OF_THEIR_OWN = "np.linalg.", "np.fft."
+"""Modules whose functions are tried with matrices, elsewhere."""
+
+
 def functions() -> dict[str, Any]:
     """The functions of the compiler's tables, as users write them, and the methods, as `x.sum`."""
     found: dict[str, Any] = {
         name: public_object(name)
         for name in numpy_calls.supported_names()
-        if name.startswith(("np.", "math.")) or hasattr(builtins, name)
+        if (name.startswith(("np.", "math.")) or hasattr(builtins, name)) and not name.startswith(_OF_THEIR_OWN)
     }
     for ufunc in (np.add, np.maximum, np.logical_and):
         found |= {f"np.{ufunc.__name__}.{name}": getattr(ufunc, name) for name in ("reduce", "outer")}

@@ -29,8 +29,8 @@ def test_what_is_no_loop(what: str) -> None:
 
 def test_a_loop_that_computes_something_else_is_refused() -> None:
     right, other = (native_functions.address_of(native_functions.gufunc("linalg", name, "dd")) for name in NAMES)
-    assert gufunc_loops._is_right(_umath_linalg.inv, "dd", right)
-    assert not gufunc_loops._is_right(_umath_linalg.inv, "dd", other)
+    assert gufunc_loops._is_right(_umath_linalg.inv, "dd", right, None)
+    assert not gufunc_loops._is_right(_umath_linalg.inv, "dd", other, None)
     assert gufunc_loops.loop_of("linalg.inv.dd", lambda address, file: False) is None
 
 
@@ -47,11 +47,16 @@ def test_steps_and_sizes() -> None:
 
 
 def test_a_numpy_without_the_loop_is_refused_at_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    native_functions.address_of.cache_clear()
+    _forget_loops()
     monkeypatch.setattr(gufunc_loops, "loop_of", lambda what, is_inside: None)
     with pytest.raises(TargetError, match=r"test_gufunc_loops.py:\d+:.*has not the loop linalg.inv.dd"):
         mlirad.jit(lambda a: np.linalg.inv(a), cache=False)(np.eye(2))
+    _forget_loops()
+
+
+def _forget_loops() -> None:
     native_functions.address_of.cache_clear()
+    native_functions._loop_and_data.cache_clear()
 
 
 def test_code_on_disk_is_linked_by_name() -> None:

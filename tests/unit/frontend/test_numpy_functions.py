@@ -470,7 +470,7 @@ def test_static_arguments_run_in_numpy_now():
 @pytest.mark.parametrize(
     ("function", "name", "hint"),
     [
-        (np.random.rand, "np.random.rand", "pass them in"),
+        (np.random.rand, "np.random.rand", "pass a generator"),
         (np.busday_count, "np.busday_count", "outside"),
     ],
 )

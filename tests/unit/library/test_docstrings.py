@@ -36,7 +36,8 @@ REFUSED = {
     r"print\(": "output",
     r"np\.polyder\(p, |np\.poly1d": "np.poly1d",
     r"\.view\(": "arrays read in another dtype",
-    r"\beig(vals)?\(": "complex numbers",
+    r"\beig(vals)?\(": "complex eigenvalues",
+    r"np\.matrix\(": "matrices of a class of their own",
 }
 
 

@@ -21,6 +21,7 @@ from mlirad.dialect.arrays.slices import AddSliceOp, ExtractSliceOp
 from mlirad.dialect.arrays.sort import ArgsortOp, SortOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit, insert, sum_of, zeros_like
+from mlirad.dialect.linear_algebra.fourier_ops import FourierOp
 from mlirad.dialect.linear_algebra.loop_op import MatricesOp
 from mlirad.dialect.op import op_classes
 from mlirad.dialect.ops.check import CheckFailed, check_index
@@ -246,9 +247,9 @@ def test_each_op_has_an_answer() -> None:
     # Scalar bodies are lowered alike, and the catalogue test runs them all.
     elsewhere = {op_class.name for op_class in op_classes() if issubclass(op_class, ElementwiseOp)}
     here = {"nd.arange", "nd.flatnonzero", "nd.min", "nd.prod", "nd.dim", "nd.wrap_index", "ad.grow", "ad.tape"}
-    here |= {"nd.sort", "nd.argsort", "nd.windows", "nd.overlap", "nd.print", "ad.stop"}  # windows are in tests/unit/nn
+    here |= {"nd.sort", "nd.argsort", "nd.windows", "nd.overlap", "nd.print", "nd.draw", "ad.stop"}
     here |= {f"nd.{name}" for name in ("check_indices", "gather", "keep_last", "scatter", "scatter_add")}
-    here |= {each.name for each in op_classes() if issubclass(each, MatricesOp)}
+    here |= {each.name for each in op_classes() if issubclass(each, MatricesOp | FourierOp)}
     unknown = {op_class.name for op_class in op_classes()} - seen - elsewhere - here
     assert unknown <= {ConstantOp.name}, unknown
 
