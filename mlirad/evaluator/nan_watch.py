@@ -75,8 +75,8 @@ class NanWatch(Watch):
         if value is not copy and (known := self._known.get(id(value))) is not None:
             self._known[id(copy)] = (copy, known[1])
 
-    def require_none(self, results: Iterable[Any]) -> None:
-        """Raise FloatingPointError if one of these values has a NaN that an op has made."""
+    def ended(self, results: Iterable[Any]) -> None:
+        """Raises FloatingPointError if one of the results has a NaN that an op has made."""
         for result in results:
             _, origin = self._known.get(id(result), (None, None))
             if origin is not None and _has_nan(result):

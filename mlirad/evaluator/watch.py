@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from xdsl.dialects import func
 from xdsl.ir import Block, Operation
 
 
 class Watch:
     """Asked for nothing more, it looks on. Values are told apart by identity: it keeps alive those that it knows."""
+
+    def started(self, function: func.FuncOp, values: Sequence[Any]) -> None:
+        """The run is a call of this function with these values."""
+
+    def ended(self, results: Sequence[Any]) -> None:
+        """The run gave these results. What this raises, the call raises."""
 
     def ran(self, op: Operation, operands: Sequence[Any], results: Sequence[Any]) -> None:
         """An op without regions has been run."""

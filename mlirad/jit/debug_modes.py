@@ -108,10 +108,11 @@ def _in_python(kernel: DebuggedKernel, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def _watching_nans(kernel: DebuggedKernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from mlirad.evaluator.nan_watch import NanWatch
     from mlirad.jit.live.op_by_op import Interpreted
 
     if kernel.watched is None:
-        kernel.watched = Interpreted(kernel.__mlirad_function__, options=kernel.options, watches_nans=True)
+        kernel.watched = Interpreted(kernel.__mlirad_function__, options=kernel.options, watch=lambda _: NanWatch())
     try:
         return kernel.watched(*args, **kwargs)
     except Exception as error:

@@ -15,10 +15,11 @@ _SHOWN_OF_ARRAYS = 6
 
 
 def shown(value: Any, accent: str = "") -> str:
-    """A variable, as v₁; with an accent, its cotangent or tangent. A constant, as its value."""
+    """An operand. A variable, as v₁; with an accent, its cotangent or tangent. A constant, as its value."""
     if isinstance(value, Variable):
         return f"v{accent}{subscript(value.number)}"
-    return value_text(value)
+    text = value_text(value)
+    return f"({text})" if np.ndim(value) == 0 and np.iscomplexobj(value) else text
 
 
 def subscript(number: int) -> str:
@@ -37,10 +38,12 @@ def value_text(value: Any) -> str:
             np.asarray(value),
             threshold=_SHOWN_OF_ARRAYS,
             edgeitems=2,
-            formatter={"float_kind": value_text},
+            formatter={"float_kind": value_text, "complex_kind": value_text},
             separator=", ",
         )
         return " ".join(text.split())
+    if np.asarray(value).dtype.kind == "c":
+        return f"{value_text(value.real)}{'-' if np.signbit(value.imag) else '+'}{value_text(abs(value.imag))}j"
     if np.asarray(value).dtype.kind != "f":
         return str(value)
     number = float(value)

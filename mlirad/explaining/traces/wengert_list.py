@@ -2,21 +2,22 @@
 
 Reads: what the evaluator runs. Writes: nothing. Leaves: a `WengertList`.
 
-A step is an op that computes floating-point numbers of those that derivatives are taken by. What does not depend on
-them, as a counter or a condition, is a constant of the steps.
+A step is an op that computes floating-point or complex numbers from those that derivatives are taken by. What does not
+depend on them, such as a counter or a condition, is a constant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import scf
+from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation
 
+from mlirad.analysis.call_graph import written_by
 from mlirad.dialect.core.types import from_location
 from mlirad.evaluator.watch import Watch
 
@@ -38,8 +39,8 @@ class TracedTrip:
 class Variable:
     """A value of the list: an argument, or what a step gives. number: of an argument 0 or less, of a step from 1 on.
 
-    name: the user's, if it has one. operands: of its step, each once: variables, and the values of constants. depth:
-    how many steps lie between it and what its stretch of the program was given. out: which result of its op it is.
+    name: the user's, if it has one. operands: of its step, each once: variables, and the values of constants. out:
+    which result of its op it is.
     """
 
     value: Any
@@ -47,7 +48,6 @@ class Variable:
     op: Operation | None = None
     operands: tuple[Any, ...] = ()
     trips: tuple[TracedTrip, ...] = ()
-    depth: int = 0
     number: int = 0
     out: int = 0
 
@@ -73,30 +73,50 @@ class StepRecorder(Watch):
     then as the program has them.
     """
 
-    def __init__(self) -> None:
+    wengert: WengertList
+    """Of the run that has ended."""
+
+    def __init__(self, arguments: int) -> None:
+        """arguments: as many of the function's first values are arguments, the others are constants."""
+        self._count = arguments
+        self._function: func.FuncOp | None = None
         self._known: dict[int, tuple[Any, Variable]] = {}  # by identity; with the value, to keep it alive
         self._arguments: list[Variable] = []
         self._steps: list[Variable] = []
         self._stretch: list[Variable] = []
+        self._depths: dict[int, int] = {}  # of the steps of the stretch, by identity
         self._trips: list[TracedTrip] = []
         self._runs = count()
 
-    def argument(self, value: Any, name: str | None) -> None:
-        """A value that derivatives are taken by."""
-        self._arguments.append(Variable(value, name))
-        self._known[id(value)] = (value, self._arguments[-1])
+    def started(self, function: func.FuncOp, values: Sequence[Any]) -> None:
+        self._function = function
+        for value, argument in zip(values[: self._count], function.body.block.args, strict=False):
+            if _is_inexact(value):
+                self._arguments.append(Variable(value, argument.name_hint))
+                self._known[id(value)] = (value, self._arguments[-1])
+
+    def ended(self, results: Sequence[Any]) -> None:
+        self._end_stretch()
+        for number, argument in enumerate(self._arguments, 1 - len(self._arguments)):
+            argument.number = number
+        for number, step in enumerate(self._steps, 1):
+            step.number = number
+        assert self._function is not None
+        written = written_by(self._function).values()
+        given = (self._variable(result) for number, result in enumerate(results) if number not in written)
+        self.wengert = WengertList(tuple(self._arguments), tuple(self._steps), tuple(given))
 
     def ran(self, op: Operation, operands: Sequence[Any], results: Sequence[Any]) -> None:
         # Each operand once: `x * x` is a function of one variable.
         given = tuple(map(self._variable, dict(zip(op.operands, operands, strict=True)).values()))
         if not any(isinstance(each, Variable) for each in given):
             return
-        near = {id(each): each.depth for each in self._stretch}
-        depth = 1 + max((near.get(id(each), 0) for each in given), default=0)
+        depth = 1 + max(self._depths.get(id(each), 0) for each in given)
         for out, (value, result) in enumerate(zip(results, op.results, strict=True)):
-            if np.asarray(value).dtype.kind == "f" and not any(value is each for each in operands):
-                made = Variable(value, result.name_hint, op, given, tuple(self._trips), depth, out=out)
+            if _is_inexact(value) and not any(value is each for each in operands):
+                made = Variable(value, result.name_hint, op, given, tuple(self._trips), out=out)
                 self._stretch.append(made)
+                self._depths[id(made)] = depth
                 self._known[id(value)] = (value, made)
 
     def handed_on(self, value: Any, copy: Any) -> None:
@@ -123,22 +143,18 @@ class StepRecorder(Watch):
         self._end_stretch()
         self._trips.pop()
 
-    def list_of(self, results: Iterable[Any]) -> WengertList:
-        """The list, of a run that gave these results."""
-        self._end_stretch()
-        for number, argument in enumerate(self._arguments, 1 - len(self._arguments)):
-            argument.number = number
-        for number, step in enumerate(self._steps, 1):
-            step.number = number
-        return WengertList(tuple(self._arguments), tuple(self._steps), tuple(map(self._variable, results)))
-
     def _end_stretch(self) -> None:
-        self._steps += sorted(self._stretch, key=lambda step: step.depth)
+        self._steps += sorted(self._stretch, key=lambda step: self._depths[id(step)])
         self._stretch.clear()
+        self._depths.clear()
 
     def _variable(self, value: Any) -> Any:
         _, variable = self._known.get(id(value), (None, None))
         return value if variable is None else variable
+
+
+def _is_inexact(value: Any) -> bool:
+    return np.asarray(value).dtype.kind in "fc"
 
 
 def line_of(op: Operation) -> int | None:

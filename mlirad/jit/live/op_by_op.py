@@ -5,8 +5,9 @@ Reads: a function, or a request, and calls. Writes: the arguments that the funct
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from xdsl.traits import SymbolTable
 from mlirad import pipeline, stages
 from mlirad.analysis.call_graph import written_by
 from mlirad.contract.captures import Capture
+from mlirad.contract.interface import Interface
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError
 from mlirad.evaluator.evaluator import Evaluator
-from mlirad.evaluator.nan_watch import NanWatch
+from mlirad.evaluator.watch import Watch
 from mlirad.frontend.aliases import Alias
 from mlirad.jit.compilation import build_for, specialized
 from mlirad.jit.specialization import Specialization
@@ -31,11 +33,11 @@ from mlirad.xdsl_support.verify import verify_dominance
 
 
 class InterpretedArtifact(Artifact):
-    """A module of stage tensor, autodiff or optimized, run op by op. watches_nans: a NaN that is made is an error."""
+    """A module of stage tensor, autodiff or optimized, run op by op. watch: makes what looks on in a call."""
 
-    def __init__(self, module: ModuleOp, *, watches_nans: bool = False):
+    def __init__(self, module: ModuleOp, watch: Callable[[], Watch] | None = None):
         self.module = module
-        self.watches_nans = watches_nans
+        self.watch = watch
 
     def result_count(self, name: str) -> int:
         return len(self._function(name).function_type.outputs)
@@ -44,14 +46,18 @@ class InterpretedArtifact(Artifact):
         self, name: str, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None
     ) -> tuple[Any, ...]:
         function = self._function(name)
-        watch = NanWatch() if self.watches_nans else None
+        watch, own = None, values
+        if self.watch is not None:
+            # One array may be several arguments, which a watch could not tell apart.
+            watch, own = self.watch(), [np.array(each)[()] for each in values]
+            watch.started(function, own)
         try:
             with np.errstate(all="ignore"):
-                results = Evaluator(self.module, watch).call(function, values)
+                results = Evaluator(self.module, watch).call(function, own)
         except CheckFailed as failed:
             raise failed.as_raised() from None
         if watch is not None:
-            watch.require_none(results)
+            watch.ended(results)
         for index, number in written_by(function).items():
             values[index][...] = results[number]
         # One value may be several results, which are arrays of their own.
@@ -64,7 +70,10 @@ class InterpretedArtifact(Artifact):
 
 
 class Interpreted:
-    """A function, or a request, that is compiled up to a stage and interpreted there; once for calls of one kind."""
+    """A function, or a request, that is compiled up to a stage and interpreted there; once for calls of one kind.
+
+    watch: makes what looks on in a call of what was built.
+    """
 
     def __init__(
         self,
@@ -72,12 +81,12 @@ class Interpreted:
         stage: str = stages.AUTODIFF,
         options: Options | None = None,
         *,
-        watches_nans: bool = False,
+        watch: Callable[[Interface], Watch] | None = None,
     ):
         self.function = function
         self.stage = stage
         self.options = options or Options()
-        self.watches_nans = watches_nans
+        self.watch = watch
         self._known: list[tuple[Signature, Specialization]] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -127,7 +136,7 @@ class Interpreted:
             built,
             asked,
             signature,
-            InterpretedArtifact(module, watches_nans=self.watches_nans),
+            InterpretedArtifact(module, None if self.watch is None else partial(self.watch, built)),
             recompile,
             aliases is not None,
         )

@@ -117,6 +117,46 @@ def _copied(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return mlirad.tree.map(lambda each: each.copy() if isinstance(each, np.ndarray) else each, args)
 
 
+def test_arguments_that_are_one_array() -> None:
+    def written(a, b):
+        a[0] = b[1] * 2.0
+        return a.sum() * b[0]
+
+    x, y = np.array([1.0, 3.0]), np.array([1.0, 3.0])
+    value = written(y, y)
+    traced = mlirad.trace(written, x, x)
+    assert traced.wengert.results[0].value == value
+    np.testing.assert_array_equal(x, y)
+    apart = mlirad.trace(lambda a, b: a @ b, x, x)  # as two arguments they have a cotangent each
+    np.testing.assert_array_equal(apart.wengert.arguments[0].value, x)
+    assert len(apart.wengert.arguments) == 2
+
+
+def test_what_a_function_captures_is_constant() -> None:
+    weights = np.array([2.0, 3.0])
+    traced = mlirad.trace(lambda t: np.sum(t * weights), 3.0, direction=(2.0,))
+    assert [argument.name for argument in traced.wengert.arguments] == ["t"]
+    assert traced.cotangents[0] == 5.0
+    assert traced.tangents is not None
+    assert traced.tangents[traced.wengert.results[0].number] == 10.0
+
+
+def test_complex_numbers_have_steps() -> None:
+    def turned(t):
+        return t + np.real(np.exp(1j * t))
+
+    traced = mlirad.trace(turned, 0.5)
+    np.testing.assert_allclose(traced.cotangents[0], 1 - np.sin(0.5), rtol=1e-15)
+    assert "v₃ = exp(v₂) = 0.878+0.479j" in str(traced)
+    assert "v₂ = (0+1j) * v₁" in str(traced)
+
+    def square(z):
+        return abs(z * z)
+
+    of_complex = mlirad.trace(square, 1 + 2j)
+    assert of_complex.cotangents[0] == mlirad.grad(square)(1 + 2j)
+
+
 def test_loops_by_their_trips() -> None:
     lines = str(mlirad.trace(newton, 2.0)).splitlines()
     start = newton.__code__.co_firstlineno + 2
