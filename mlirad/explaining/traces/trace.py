@@ -47,7 +47,7 @@ def trace(function: Callable[..., Any], *args: Any, direction: Sequence[Any] | N
     textbook size. Arrays that the function writes are written.
 
     Raises DTypeError if no argument or no result is a float, ValueError for a direction that does not fit, and what
-    compiling the function raises. The cotangent of a complex result is 1 as well; docs/transforms.md has the convention.
+    compiling the function raises. The cotangent of a complex result is 1, too (convention: docs/transforms.md).
     """
     recorded = _recorded(plain(function), args)
     name = name_of(function)

@@ -173,6 +173,15 @@ def test_loops_by_their_trips() -> None:
     assert sum(line.startswith("if at line") for line in branches) > 0
 
 
+class _Texts(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def handle_data(self, data: str) -> None:
+        self.found.add(data.strip())
+
+
 def test_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "program.py"
     path.write_text("import numpy as np\n\ndef f(x1, x2):\n    return np.log(x1) + x1 * x2 - np.sin(x2)\n")
@@ -182,11 +191,9 @@ def test_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         main(["trace", f"{path}:f", "2.0", "5.0", "--direction", "1.0", "0.0", "--html", str(tmp_path / "p.html")]) == 0
     )
     page = (tmp_path / "p.html").read_text()
-    found: list[str] = []
-    parser = HTMLParser()
-    parser.handle_data = found.append
-    parser.feed(page)
-    assert {"Trace of f", "forward tangent trace", "v₅ = v₄ - v₃ = 11.652"} <= {each.strip() for each in found}
+    texts = _Texts()
+    texts.feed(page)
+    assert {"Trace of f", "forward tangent trace", "v₅ = v₄ - v₃ = 11.652"} <= texts.found
     assert page.count("<tbody>") == page.count("</tbody>") == 3
 
 
