@@ -4,8 +4,8 @@
     conv 6 -> 16, 5 x 5; relu; max pool 2
     dense 400 -> 120, relu; 120 -> 84, relu; 84 -> 10
 
-Training is by momentum, on the mean cross entropy: v = MOMENTUM v + g; w = w - RATE v, from v = 0. The weights of a dense
-layer are (results, inputs), so that the layer is x @ w.T + b. Spellings that agree have the same `losses`.
+Training is by momentum, on the mean cross entropy: v = MOMENTUM v + g; w = w - RATE v, from v = 0. The weights of a
+dense layer are (results, inputs), so that the layer is x @ w.T + b.
 """
 
 from collections.abc import Iterator
