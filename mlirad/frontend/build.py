@@ -41,11 +41,11 @@ from mlirad.frontend.aliases import Alias
 from mlirad.frontend.bound_arguments import BoundArguments
 from mlirad.frontend.donation import paired
 from mlirad.frontend.interpreter import dispatch, outside_objects, storage
-from mlirad.frontend.interpreter.calls import outline
 from mlirad.frontend.interpreter.calls.construction import is_made_of_its_items
-from mlirad.frontend.interpreter.calls.derivative_requests import PulledBack
+from mlirad.frontend.interpreter.calls.outlining import plain_results
 from mlirad.frontend.interpreter.calls.recursion import INLINED
 from mlirad.frontend.interpreter.calls.transforms.linear_requests import Linearized
+from mlirad.frontend.interpreter.calls.transforms.two_sweeps import PulledBack
 from mlirad.frontend.interpreter.context import Context, Live
 from mlirad.frontend.interpreter.grown_lists import NeedList
 from mlirad.frontend.join.frames import Why
@@ -422,7 +422,7 @@ class Build:
         saved, context.state = context.state, context.state.fork()
         outer, self.results = self.results, []
         with building(block):
-            rebuilt = outline.rebuilt(context, request.passed, iter(given))
+            rebuilt = plain_results.rebuilt(context, request.passed, iter(given))
             structure, all_leaves = self.flattened(rebuilt)
             # The caller has been asked for values of these sizes.
             own = tuple(leaf for leaf in all_leaves if isinstance(leaf, Ref | Traced))

@@ -30,7 +30,7 @@ from mlirad.dialect.core.op import NdOp
 from mlirad.errors import CompileError
 from mlirad.frontend.interpreter import attempts
 from mlirad.frontend.interpreter.calls import recursion
-from mlirad.frontend.interpreter.calls.call_changes import is_unchanged
+from mlirad.frontend.interpreter.calls.outlining.call_changes import is_unchanged
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.call_state import Ended, Seen
 from mlirad.frontend.join.recursions import Recursion, Site

@@ -18,8 +18,15 @@ from mlirad.dialect.ad.tape import StopOp
 from mlirad.dialect.core.expr import emit, insert
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend.interpreter import dispatch, outside_objects, storage
-from mlirad.frontend.interpreter.calls import derivative_requests, jacobian_requests, outline, vmap_requests
-from mlirad.frontend.interpreter.calls.transforms import linear_requests, taylor_requests
+from mlirad.frontend.interpreter.calls.outlining import outline, plain_results, value_trees
+from mlirad.frontend.interpreter.calls.transforms import (
+    derivative_requests,
+    jacobian_requests,
+    linear_requests,
+    taylor_requests,
+    two_sweeps,
+    vmap_requests,
+)
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
@@ -105,7 +112,7 @@ def call_transformed(context: Context, function: Transformed, args: Sequence[Val
         case Linearize() as request:
             return linear_requests.linearized(context, inner, request, args, kwargs)
         case Vjp() as request:
-            return derivative_requests.forward(context, inner, request, args, kwargs)
+            return two_sweeps.forward(context, inner, request, args, kwargs)
         case Implicit() as request:
             options = {name: outside_objects.object_value(context, each, None) for name, each in request.options}
             return dispatch.call(context, Static(KINDS[request.kind]), (inner, *args), kwargs | options)
@@ -129,7 +136,7 @@ def _call_of_checkpointed(context: Context, function: Value, args: Sequence[Valu
     outlined.callee.attributes[CHECKPOINT] = UnitAttr()
     outputs = outlined.callee.function_type.outputs.data
     call = insert(func.CallOp(outlined.callee.sym_name.data, outlined.operands, outputs))
-    return outline.rebuilt(context, outlined.result, outline.results_of(context, outlined, call.results))
+    return plain_results.rebuilt(context, outlined.result, outline.results_of(context, outlined, call.results))
 
 
 @interprets(stop_gradient)
@@ -140,7 +147,7 @@ def call_stop_gradient(context: Context, args: tuple[Value, ...], kwargs: dict[s
         leaf = context.use(leaf)
         if not isinstance(leaf, Ref | Traced):
             return leaf
-        contents = outline.contents(context, leaf)
-        return outline.copy_of(context, leaf, emit(StopOp, contents) if leaf.dtype.kind in "fc" else contents)
+        contents = value_trees.contents(context, leaf)
+        return value_trees.copy_of(context, leaf, emit(StopOp, contents) if leaf.dtype.kind in "fc" else contents)
 
-    return outline.mapped(context, x, stopped)
+    return value_trees.mapped(context, x, stopped)

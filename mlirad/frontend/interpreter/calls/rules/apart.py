@@ -17,8 +17,8 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building
 from mlirad.errors import UnsupportedSyntaxError
 from mlirad.frontend.interpreter import storage
-from mlirad.frontend.interpreter.calls import call_changes, outline
-from mlirad.frontend.interpreter.calls.call_changes import Mutables
+from mlirad.frontend.interpreter.calls.outlining import call_changes, outline, value_trees
+from mlirad.frontend.interpreter.calls.outlining.call_changes import Mutables
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.join_columns import discard
 from mlirad.frontend.values import known_facts
@@ -78,7 +78,7 @@ def copies_of(context: Context, values: Sequence[Value], contents: Iterator[Expr
     arrays: list[Ref] = []
 
     def copied(leaf: Value) -> Value:
-        made = outline.copy_of(context, leaf, next(contents)) if isinstance(leaf, Ref | Traced) else leaf
+        made = value_trees.copy_of(context, leaf, next(contents)) if isinstance(leaf, Ref | Traced) else leaf
         if isinstance(made, Ref):
             arrays.append(made)
         return made
@@ -87,8 +87,8 @@ def copies_of(context: Context, values: Sequence[Value], contents: Iterator[Expr
         kind = storage.entry_of(context, value).kind.__name__
         return Owner(f"a {kind} that is given to a function with a derivative rule", is_shared=True)
 
-    made = tuple(outline.mapped(context, value, copied, owner) for value in values)
-    objects = [each for value in made for each in outline.objects_in(context, value)]
+    made = tuple(value_trees.mapped(context, value, copied, owner) for value in values)
+    objects = [each for value in made for each in value_trees.objects_in(context, value)]
     starts = tuple(context.state.store[each.alternatives[0].cell].value for each in arrays)
     return Copies(made, starts, call_changes.keep_copies(context, arrays, objects))
 

@@ -24,8 +24,8 @@ from mlirad.contract.captures import CAPTURE, Path
 from mlirad.dialect.core.expr import Expr, insert
 from mlirad.errors import DifferentiationError, DTypeError
 from mlirad.frontend.interpreter import dispatch, outside_objects, storage
-from mlirad.frontend.interpreter.calls import inlining, outline
-from mlirad.frontend.interpreter.calls.derivative_requests import has_derivative, require_no_list
+from mlirad.frontend.interpreter.calls import inlining
+from mlirad.frontend.interpreter.calls.outlining import plain_results, value_trees
 from mlirad.frontend.interpreter.calls.rules.apart import (
     copies_of,
     function_apart,
@@ -42,6 +42,7 @@ from mlirad.frontend.interpreter.calls.rules.rule_results import (
     tangent_like,
     tangents_like,
 )
+from mlirad.frontend.interpreter.calls.transforms.active_leaves import has_derivative, require_no_list
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.steering import Bottom, Restart
 from mlirad.frontend.values.descriptions import describe
@@ -82,9 +83,9 @@ def call_of_rule(
     if isinstance(rule, CustomJvp):
         outside_objects.guard(context, place.then("attribute", "is_by_argument"), rule.is_by_argument)
     args = _positional(context, rule, args, kwargs)
-    leaves = [leaf for arg in args for leaf in outline.leaves_of(context, arg)]
+    leaves = [leaf for arg in args for leaf in value_trees.leaves_of(context, arg)]
     traced = [leaf for leaf in leaves if isinstance(leaf, Ref | Traced)]
-    operands = [outline.contents(context, leaf) for leaf in traced]
+    operands = [value_trees.contents(context, leaf) for leaf in traced]
     key = rule, tuple(_described(context, arg) for arg in args)
     known = context.calling.ruled.get(key)
     if known is None or not any(each is known.function for each in context.functions):
@@ -92,7 +93,7 @@ def call_of_rule(
     captured = [_captured_now(context, each) for each in known.captured]
     values = [*(operand.value for operand in operands), *captured]
     op = insert(func.CallOp(known.function.sym_name.data, values, known.function.function_type.outputs.data))
-    return outline.rebuilt(context, known.result, iter(map(Expr, op.results)))
+    return plain_results.rebuilt(context, known.result, iter(map(Expr, op.results)))
 
 
 def _positional(context: Context, rule: OwnRule, args: Sequence[Value], kwargs: dict[str, Value]) -> list[Value]:
@@ -146,7 +147,7 @@ def _captured_now(context: Context, captured: SSAValue | str) -> SSAValue:
     context.captures_used.add(captured)
     array = context.state.frames[0][captured]
     assert isinstance(array, Ref)
-    return outline.contents(context, array).value
+    return value_trees.contents(context, array).value
 
 
 def _named(context: Context, captured: SSAValue) -> SSAValue | str:
@@ -243,7 +244,7 @@ class _Maker:
         found: list[int] = []
         count = 0
         for position, arg in enumerate(self.args):
-            for leaf in outline.leaves_of(self.context, arg):
+            for leaf in value_trees.leaves_of(self.context, arg):
                 if isinstance(leaf, Ref | Traced):
                     if position not in self.rule.nondiff_argnums and has_derivative(leaf):
                         found.append(count)
@@ -267,8 +268,8 @@ class _Maker:
 
     def _floats(self, result: Any) -> list[Any]:
         """The types of the leaves of a plain result that have derivatives."""
-        leaves = outline.result_leaves(self.context, result)
-        return [outline.contents_type(leaf) for leaf in leaves if has_derivative(leaf)]
+        leaves = plain_results.result_leaves(self.context, result)
+        return [value_trees.contents_type(leaf) for leaf in leaves if has_derivative(leaf)]
 
     def primal(self) -> tuple[Any, func.FuncOp, list[SSAValue]]:
         """The function itself: its plain result, and what it captures."""
@@ -278,11 +279,11 @@ class _Maker:
 
         def body(exprs: list[Expr]) -> list[Expr]:
             copies = copies_of(context, self.args, iter(exprs))
-            results.append(outline.plain_result(context, dispatch.call(context, function, copies.values, {})))
+            results.append(plain_results.plain_result(context, dispatch.call(context, function, copies.values, {})))
             require_unwritten(context, copies, name)
-            outline.require_sizes(context, results[0], name)
+            plain_results.require_sizes(context, results[0], name)
             require_no_list(context, results[0], name)
-            return [outline.contents(context, leaf) for leaf in outline.result_leaves(context, results[0])]
+            return [value_trees.contents(context, leaf) for leaf in plain_results.result_leaves(context, results[0])]
 
         try:
             made, captured = function_apart(context, self.rule, self.given, body, frozenset({id(self.rule.function)}))
@@ -302,18 +303,21 @@ class _Maker:
             value = self._call(self._function(0), copies.values, forward)
             out, kept = pair_from(context, forward, value, "the result and the residuals")
             results = list(results_like(context, forward, out, result))
-            residuals.append(outline.plain_result(context, kept))
+            residuals.append(plain_results.plain_result(context, kept))
             require_unwritten(context, copies, forward)
-            outline.require_sizes(context, residuals[0], forward)
-            return [*results, *(outline.contents(context, x) for x in outline.result_leaves(context, residuals[0]))]
+            plain_results.require_sizes(context, residuals[0], forward)
+            return [
+                *results,
+                *(value_trees.contents(context, x) for x in plain_results.result_leaves(context, residuals[0])),
+            ]
 
         made = function_apart(context, self.rule.rules[0], self.given, of_forward)
-        of_residuals = [outline.contents_type(leaf) for leaf in outline.result_leaves(context, residuals[0])]
+        of_residuals = [value_trees.contents_type(leaf) for leaf in plain_results.result_leaves(context, residuals[0])]
 
         def of_backward(exprs: list[Expr]) -> list[Expr]:
             copies = copies_of(context, self.args, iter(exprs[:count]))
             rest = iter(exprs[count:])
-            kept = outline.rebuilt(context, residuals[0], rest)
+            kept = plain_results.rebuilt(context, residuals[0], rest)
             fixed = [copies.values[number] for number in self.rule.nondiff_argnums]
             likes = [plain_argument(context, copies.values[number]) for number in self._differentiated]
             value = self._call(self._function(1), [*fixed, kept, cotangent_like(context, result, rest)], backward)

@@ -15,9 +15,10 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant
 from mlirad.errors import DifferentiationError
 from mlirad.frontend.interpreter import storage
-from mlirad.frontend.interpreter.calls import outline
-from mlirad.frontend.interpreter.calls.derivative_requests import converted, has_derivative
-from mlirad.frontend.interpreter.calls.outline import MadeObject
+from mlirad.frontend.interpreter.calls.outlining import plain_results, value_trees
+from mlirad.frontend.interpreter.calls.outlining.plain_results import MadeObject
+from mlirad.frontend.interpreter.calls.transforms.active_leaves import has_derivative
+from mlirad.frontend.interpreter.calls.transforms.derivative_requests import converted
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values import nep50
 from mlirad.frontend.values.sizes import filled, is_static
@@ -53,9 +54,9 @@ def tangent_like(context: Context, primal: Value, tangents: Iterator[Expr]) -> V
     """The tangent of an argument: of its floats from `tangents`, of everything else zero."""
 
     def of_leaf(leaf: Value) -> Value:
-        return outline.like(context, leaf, next(tangents)) if has_derivative(leaf) else zero_of(context, leaf)
+        return value_trees.like(context, leaf, next(tangents)) if has_derivative(leaf) else zero_of(context, leaf)
 
-    return outline.mapped(context, primal, of_leaf)
+    return value_trees.mapped(context, primal, of_leaf)
 
 
 def cotangent_like(context: Context, result: Any, cotangents: Iterator[Expr]) -> Value:
@@ -66,7 +67,7 @@ def cotangent_like(context: Context, result: Any, cotangents: Iterator[Expr]) ->
             return Tuple(items, result.kind)
         return context.new_object(Entry(result.kind, result.keys, items))
     if has_derivative(result):
-        return outline.cotangents(context, result, cotangents)
+        return plain_results.cotangents(context, result, cotangents)
     return Static(None) if isinstance(result, Ref) and not is_static(result.shape) else zero_of(context, result)
 
 
@@ -90,7 +91,7 @@ def cotangents_like(context: Context, rule: str, value: Value, argument: Any, nu
 
 def plain_argument(context: Context, argument: Value) -> Any:
     """The structure of an argument. What numbers its containers have is another thing once a rule has run."""
-    return outline.plain_result(context, outline.mapped(context, argument, _as_leaf))
+    return plain_results.plain_result(context, value_trees.mapped(context, argument, _as_leaf))
 
 
 def _as_leaf(leaf: Value) -> Value:

@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.interpreter import dispatch
-from mlirad.frontend.interpreter.calls import call_changes, outline
+from mlirad.frontend.interpreter.calls.outlining import call_changes, outline, plain_results, value_trees
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.state import Reached, reached
@@ -81,16 +81,16 @@ def call_with(context: Context, args: Sequence[Value], kwargs: dict[str, Value])
     try:
         function = _replace(context, around, function, now)
         before = context.state.fork()
-        result = outline.plain_result(context, dispatch.call(context, function, given, kwargs))
+        result = plain_results.plain_result(context, dispatch.call(context, function, given, kwargs))
         if not call_changes.is_unchanged(before, context.state):
             what = f"{outline.name_of_value(function)} changes an array, a list or a name of the code around it"
             raise context.refusal(
                 f"the equation of a solution is differentiated, and {what}", "return what it computes"
             )
-        leaves = [outline.contents(context, leaf) for leaf in outline.result_leaves(context, result)]
+        leaves = [value_trees.contents(context, leaf) for leaf in plain_results.result_leaves(context, result)]
     finally:
         context.state = saved
-    return outline.rebuilt(context, result, iter(leaves))
+    return plain_results.rebuilt(context, result, iter(leaves))
 
 
 def _replace(context: Context, around: Around, function: Value, now: Sequence[Value]) -> Value:

@@ -1,1 +1,1 @@
-"""Transforms that are made of requests for derivatives."""
+"""Transforms in kernels: requests for derivatives and lanes, and transforms that are made of them."""

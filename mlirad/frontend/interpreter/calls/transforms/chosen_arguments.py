@@ -10,7 +10,7 @@ import operator
 from collections.abc import Mapping, Sequence
 
 from mlirad.errors import DifferentiationError
-from mlirad.frontend.interpreter.calls.outline import name_of_value
+from mlirad.frontend.interpreter.calls.outlining.outline import name_of_value
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.values import Bound, Closure, Partial, Static, Transformed, Value
 from mlirad.requests.argnums import Argnums, spelled

@@ -22,9 +22,10 @@ from mlirad.dialect.ad.notes import LINEARIZED
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, full, insert
 from mlirad.errors import DTypeError, ShapeError
-from mlirad.frontend.interpreter.calls import derivative_requests, outline
-from mlirad.frontend.interpreter.calls.derivative_requests import PulledBack
-from mlirad.frontend.interpreter.calls.outline import Outlined
+from mlirad.frontend.interpreter.calls.outlining import outline, plain_results, value_trees
+from mlirad.frontend.interpreter.calls.outlining.outline import Outlined
+from mlirad.frontend.interpreter.calls.transforms import active_leaves, derivative_requests, two_sweeps
+from mlirad.frontend.interpreter.calls.transforms.two_sweeps import PulledBack
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.sizes import lengths
 from mlirad.frontend.values.traced import Traced
@@ -85,7 +86,7 @@ def linearized(
     context: Context, function: Value, request: Linearize, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> Value:
     """`linearize(f, *primals)` -> out, linear function, and aux if the function has it."""
-    sweep = derivative_requests.forward_sweep(context, function, request.has_aux, args, kwargs)
+    sweep = two_sweeps.forward_sweep(context, function, request.has_aux, args, kwargs)
     (out, *aux), residuals, pulled_back, inputs = sweep
     callee = pulled_back.outlined.callee
     callee.attributes[LINEARIZED] = UnitAttr()
@@ -94,7 +95,7 @@ def linearized(
         back = PullbackOp.of(callee, block.args[:1], block.args[1:], pulled_back.wrt, pulled_back.outs)
         insert(func.ReturnOp(*insert(back).results))
     transposed = outline.private_function(context, f"{callee.sym_name.data}_transposed", block)
-    active = tuple(leaf for leaf in inputs if derivative_requests.has_derivative(leaf))
+    active = tuple(leaf for leaf in inputs if active_leaves.has_derivative(leaf))
     linear = Linearized(pulled_back, transposed, pulled_back.primals, active)
     return Tuple((out, PullbackValue(residuals, linear), *aux))
 
@@ -105,8 +106,8 @@ def call_linear(
     """The tangent of the result, for tangents of the primals."""
     if kwargs:
         raise DTypeError("a linear function takes its tangents by position", context.location)
-    given = [leaf for tangent in args for leaf in outline.leaves_of(context, tangent)]
-    wanted = list(outline.result_leaves(context, request.passed, with_static=True))
+    given = [leaf for tangent in args for leaf in value_trees.leaves_of(context, tangent)]
+    wanted = list(plain_results.result_leaves(context, request.passed, with_static=True))
     if len(given) != len(wanted):
         message = f"a linear function of {len(wanted)} primals is given {len(given)} tangents"
         raise ShapeError(message, context.location)
@@ -114,7 +115,7 @@ def call_linear(
     others: list[Expr] = []
     for tangent, leaf in zip(given, wanted, strict=True):
         if isinstance(leaf, Static):
-            derivative_requests.require_no_tangent(context, tangent, leaf)
+            active_leaves.require_no_tangent(context, tangent, leaf)
         else:
             others.append(derivative_requests.converted(context, tangent, next(active)))
     zeros, pulled_back = request.zeros(), request.pulled_back
@@ -122,5 +123,5 @@ def call_linear(
     ends = [other.value for other in others]
     outs = range(len(pulled_back.wrt))
     op = insert(TransposeRequestOp.of(request.transposed, operands, ends, range(1, len(operands)), outs))
-    out = outline.rebuilt(context, pulled_back.result, iter(zeros))
+    out = plain_results.rebuilt(context, pulled_back.result, iter(zeros))
     return derivative_requests.tangent_of(context, pulled_back.result, out, map(Expr, op.results))

@@ -13,8 +13,9 @@ from mlirad.dialect.ad.derivative_ops import JetOp
 from mlirad.dialect.core.expr import Expr, insert
 from mlirad.errors import ShapeError
 from mlirad.frontend.interpreter import iteration
-from mlirad.frontend.interpreter.calls import derivative_requests, outline
-from mlirad.frontend.interpreter.calls.outline import name_of_value
+from mlirad.frontend.interpreter.calls.outlining import outline, plain_results, value_trees
+from mlirad.frontend.interpreter.calls.outlining.outline import name_of_value
+from mlirad.frontend.interpreter.calls.transforms import active_leaves, derivative_requests
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.values import Entry, Static, Tuple, Value, is_none
 
@@ -23,33 +24,33 @@ def jet(context: Context, function: Value, args: Sequence[Value], kwargs: dict[s
     """`jet(f, primals, series)` -> out, the list of its derivatives."""
     name = name_of_value(function)
     callers, along = derivative_requests.primals_and_tangents(context, "jet", args, kwargs, "series")
-    primals = tuple(derivative_requests.active_where_possible(context, x) for x in callers)
+    primals = tuple(active_leaves.active_where_possible(context, x) for x in callers)
     given = _paths(context, name, along, len(primals))
     others: list[Expr] = []
     leaves: list[Value] = []
     for number, (primal, path) in enumerate(zip(primals, given, strict=True)):
-        own = list(outline.leaves_of(context, primal))
+        own = list(value_trees.leaves_of(context, primal))
         leaves += own
-        columns = [list(outline.leaves_of(context, each)) for each in path]
+        columns = [list(value_trees.leaves_of(context, each)) for each in path]
         for column in columns:
             if len(column) != len(own):
                 message = f"jet of {name}: a coefficient of argument {number} has not the argument's structure"
                 raise ShapeError(message, context.location)
         for place, leaf in enumerate(own):
             for k, column in enumerate(columns, 1):
-                if derivative_requests.has_derivative(leaf):
+                if active_leaves.has_derivative(leaf):
                     derivative = derivative_requests.converted(context, column[place], leaf)
                     others.append(derivative if k == 1 else derivative * (1 / factorial(k)))
                 else:
-                    derivative_requests.require_no_tangent(context, column[place], leaf)
+                    active_leaves.require_no_tangent(context, column[place], leaf)
     order = len(given[0])
     outlined = outline.outline(context, function, primals, {}, callers)
-    wrt = derivative_requests.active_numbers(outlined, leaves)
-    derivative_requests.require_active(context, wrt, primals, name)
+    wrt = active_leaves.active_numbers(outlined, leaves)
+    active_leaves.require_active(context, wrt, primals, name)
     outs = [k for k, leaf in enumerate(outlined.leaves) if leaf.dtype.kind in "fc"]
     op = JetOp.of_order(outlined.callee, outlined.operands, [other.value for other in others], wrt, outs)
     results = outline.results_of(context, outlined, insert(op).results)
-    out = outline.rebuilt(context, outlined.result, results)
+    out = plain_results.rebuilt(context, outlined.result, results)
     coefficients = list(results)
     items: list[Value] = []
     for k in range(1, order + 1):

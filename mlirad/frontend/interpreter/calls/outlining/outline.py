@@ -6,35 +6,42 @@ call of it, and how its results are put together.
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType
-from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Region, SSAValue
 
 from mlirad.analysis.loops import yields
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, insert
 from mlirad.frontend.interpreter import dispatch, storage
-from mlirad.frontend.interpreter.calls import call_changes, recursion, separate_copies
-from mlirad.frontend.interpreter.calls.call_changes import Changes, Mutables
-from mlirad.frontend.interpreter.calls.separate_copies import SharedArgument
+from mlirad.frontend.interpreter.calls import recursion
+from mlirad.frontend.interpreter.calls.outlining import call_changes, separate_copies
+from mlirad.frontend.interpreter.calls.outlining.call_changes import Changes, Mutables
+from mlirad.frontend.interpreter.calls.outlining.plain_results import Plain, plain_result, require_sizes, result_leaves
+from mlirad.frontend.interpreter.calls.outlining.separate_copies import SharedArgument
+from mlirad.frontend.interpreter.calls.outlining.value_trees import (
+    contents,
+    copy_of,
+    leaves_of,
+    mapped,
+    objects_in,
+    original,
+    owner_of_copy,
+)
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.interpreter.grown_lists import buffers_of, is_short, list_in_arrays
 from mlirad.frontend.join.join_columns import discard
 from mlirad.frontend.join.steering import Bottom
-from mlirad.frontend.values import known_facts, numpy_strides, sizes
+from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.state import reached
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import (
     Bound,
     Closure,
-    Entry,
-    Growth,
     Object,
     Owner,
     Ref,
@@ -42,33 +49,9 @@ from mlirad.frontend.values.values import (
     Transformed,
     Tuple,
     Value,
-    kind_of,
 )
 from mlirad.requests.python_functions import name_of
-from mlirad.tree import GeneratorParts, SparseParts
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
-
-
-@dataclass(frozen=True, eq=False)
-class MadeObject:
-    """A list, dict or dataclass in a plain result."""
-
-    kind: type
-    keys: tuple[Hashable, ...]
-    items: tuple[Any, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class InArrays:
-    """A list that loops have filled, in a plain result. parts: its length, and the array of each leaf of its elements,
-    whose length only the run knows."""
-
-    growth: Growth
-    parts: tuple[Static | Traced, ...]
-
-
-# A result without its heap.
-Plain = MadeObject | InArrays | Tuple | Ref | Traced | Static
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,105 +68,6 @@ class Outlined:
     leaves: tuple[Ref | Traced, ...]
     changes: Changes | None
     is_new: bool
-
-
-# Pytrees of values.
-
-
-def leaves_of(context: Context, value: Value) -> Iterator[Value]:
-    """The leaves of a value, as `mlirad.tree` orders them."""
-    value = context.use(value)
-    if isinstance(value, Tuple):
-        for item in value.items:
-            yield from leaves_of(context, item)
-    elif isinstance(value, Object):
-        for item in storage.entry_of(context, value).items:
-            yield from leaves_of(context, item)
-    else:
-        yield value
-
-
-def mapped(
-    context: Context,
-    value: Value,
-    function: Callable[[Value], Value],
-    owner: Callable[[Object], Owner | None] | None = None,
-    has_patterns: bool = False,
-) -> Value:
-    """A value of the same structure with other leaves; its lists, dicts and dataclasses are new. owner: of each.
-
-    has_patterns: the index arrays of sparse matrices stay as they are.
-    """
-    value = context.use(value)
-    if isinstance(value, Tuple):
-        items = tuple(mapped(context, item, function, owner, has_patterns) for item in value.items)
-        return Tuple(items, value.kind)
-    if isinstance(value, Object):
-        entry = storage.entry_of(context, value)
-        first = 1 if has_patterns and isinstance(entry.keys, SparseParts) else len(entry.items)
-        changed = (mapped(context, item, function, owner, has_patterns) for item in entry.items[:first])
-        items = (*changed, *entry.items[first:])
-        return context.new_object(Entry(entry.kind, entry.keys, items, None if owner is None else owner(value)))
-    return function(value)
-
-
-def owner_of_copy(context: Context, value: Object) -> Owner:
-    """The owner of a copy of a list, dict or dataclass."""
-    entry = storage.entry_of(context, value)
-    owner = entry.borrowed or Owner(f"a copy of a {entry.kind.__name__}")
-    return dataclasses.replace(owner, of=original(context, value))
-
-
-def original(context: Context, value: Object) -> int:
-    """What a list, dict or dataclass is a copy of; itself, if it is none."""
-    owner = context.state.heap[value.number].borrowed
-    return value.number if owner is None or owner.of is None else owner.of
-
-
-def objects_in(context: Context, value: Value) -> Iterator[Object]:
-    """The lists, dicts and dataclasses in a value."""
-    value = context.use(value)
-    if isinstance(value, Object):
-        yield value
-    items = (
-        storage.entry_of(context, value).items
-        if isinstance(value, Object)
-        else value.items
-        if isinstance(value, Tuple)
-        else ()
-    )
-    for item in items:
-        yield from objects_in(context, item)
-
-
-def contents(context: Context, value: Ref | Traced) -> Expr:
-    """What a leaf is as an operand or a result: a tensor of an array, a scalar of a number."""
-    return context.read(value).contents if isinstance(value, Ref) else value.expr
-
-
-def contents_type(leaf: Ref | Traced) -> Attribute:
-    """The type of the contents of a leaf of a plain result."""
-    if isinstance(leaf, Traced):
-        return leaf.expr.type
-    return types.tensor(sizes.pattern(leaf.shape), types.from_dtype(leaf.dtype))
-
-
-def like(context: Context, leaf: Ref | Traced, expr: Expr, strides: tuple[int, ...] | None = None) -> Value:
-    """A new value of the kind of `leaf`: a C-contiguous array, if no strides are given."""
-    if isinstance(leaf, Ref):
-        return context.new_array(expr, strides, tuple(leaf.shape) if sizes.is_static(leaf.shape) else None)
-    return dataclasses.replace(leaf, expr=expr)
-
-
-def copy_of(context: Context, leaf: Ref | Traced, expr: Expr) -> Value:
-    """A copy of an argument, which is to the function what the argument is: as to its layout too."""
-    if isinstance(leaf, Traced):
-        return like(context, leaf, expr)
-    made = context.new_array(expr, numpy_strides.strides_of_all(leaf), leaf.shape)
-    (alternative,) = made.alternatives
-    readonly = all(each.view.readonly for each in leaf.alternatives)
-    view = dataclasses.replace(alternative.view, readonly=readonly)
-    return Ref((dataclasses.replace(alternative, view=view),))
 
 
 # Outlining.
@@ -266,18 +150,6 @@ def results_of(context: Context, outlined: Outlined, results: Sequence[SSAValue]
     last = first + len(outlined.changes.results)
     call_changes.take_over(context, outlined.changes, found[first:last])
     return iter([*found[:first], *found[last:]])
-
-
-def require_sizes(context: Context, result: Any, name: str) -> None:
-    """What a function gives that is differentiated has shapes that are known, or depend on data."""
-    for leaf in result_leaves(context, result):
-        if not isinstance(leaf, Ref):
-            continue  # a number, or of a list
-        try:
-            sizes.require_known(leaf.shape, f"the shape of what {name} returns")
-        except sizes.NeedStatic as need:
-            need.place(context.returned.get(name, context.location))
-            raise
 
 
 def callee_of(context: Context, name: str, block: Block, leaves: Sequence[Expr]) -> tuple[func.FuncOp, list[SSAValue]]:
@@ -367,105 +239,6 @@ def _holds_grown(context: Context, value: Value) -> bool:
             return True
         items = entry.items
     return any(_holds_grown(context, item) for item in items)
-
-
-def plain_result(context: Context, value: Value) -> Any:
-    """A result with its containers taken out of the heap of the callee's state."""
-    value = context.use(value)
-    if isinstance(value, Tuple):
-        return Tuple(tuple(plain_result(context, item) for item in value.items), value.kind)
-    if isinstance(value, Object):
-        grown = context.grown(value)
-        if grown is not None and grown.growth is not None and not is_short(grown):
-            length = grown.items[0]
-            assert isinstance(length, Static | Traced)
-            return InArrays(grown.growth, (length, *map(Traced, buffers_of(grown))))
-        entry = storage.entry_of(context, value)
-        return MadeObject(entry.kind, entry.keys, tuple(plain_result(context, item) for item in entry.items))
-    if isinstance(value, Ref | Traced | Static):
-        return value
-    raise context.refusal(f"a function that is differentiated returns {kind_of(value)}", "return arrays and numbers")
-
-
-def result_leaves(context: Context, value: Any, with_static: bool = False) -> Iterator[Any]:
-    """The arrays and traced numbers of a plain result, and what is static in it too if asked for."""
-    if isinstance(value, MadeObject | Tuple):
-        for item in value.items:
-            yield from result_leaves(context, item, with_static)
-    elif isinstance(value, InArrays):
-        for part in value.parts:
-            yield from result_leaves(context, part, with_static)
-    elif with_static or isinstance(value, Ref | Traced):
-        yield value
-
-
-def rebuilt(
-    context: Context, value: Any, results: Iterator[Expr], *, is_row_major: bool = False, has_patterns: bool = False
-) -> Value:
-    """A plain result in the caller's state, its leaves made of `results`, with the layouts that they have in it.
-
-    has_patterns: the index arrays of sparse matrices are copies of those in it.
-    """
-    if has_patterns and isinstance(value, MadeObject) and isinstance(value.keys, SparseParts):
-        numbers, *places = value.items
-        items = (
-            rebuilt(context, numbers, results, is_row_major=is_row_major),
-            *(copied(context, each) for each in places),
-        )
-        return context.new_object(Entry(value.kind, value.keys, items))
-    if isinstance(value, MadeObject | Tuple):
-        items = tuple(
-            rebuilt(context, item, results, is_row_major=is_row_major, has_patterns=has_patterns)
-            for item in value.items
-        )
-        if isinstance(value, Tuple):
-            return Tuple(items, value.kind)
-        return context.new_object(Entry(value.kind, value.keys, items))
-    if isinstance(value, InArrays):
-        length, *arrays = (
-            like(context, part, next(results)) if isinstance(part, Traced) else part for part in value.parts
-        )
-        arrays = [each.expr for each in arrays if isinstance(each, Traced)]
-        return context.new_object(list_in_arrays(own(context, value.growth), length, arrays))
-    if isinstance(value, Ref):
-        contents = next(results)
-        if is_row_major:
-            return like(context, value, contents)
-        if not sizes.is_static(value.shape):  # its sizes are values of the callee
-            strides = None if value.ndim < 2 else numpy_strides.unknown_strides(sizes.shape_of(contents))
-            return like(context, value, contents, strides)
-        return like(context, value, contents, numpy_strides.strides_of_all(value))
-    return like(context, value, next(results)) if isinstance(value, Traced) else value
-
-
-def own(context: Context, growth: Growth) -> Growth:
-    """Of arrays of their own: loops count by their number what is appended to them."""
-    return dataclasses.replace(growth, number=context.fresh())
-
-
-def opaque_kind_in(context: Context, value: Value) -> str | None:
-    """The class of a sparse matrix, or of a random generator, in a value."""
-    entries = (storage.entry_of(context, each) for each in objects_in(context, value))
-    opaque = (entry.kind.__name__ for entry in entries if isinstance(entry.keys, SparseParts | GeneratorParts))
-    return next(opaque, None)
-
-
-def opaque_kind_in_result(value: Any) -> str | None:
-    """The class of a sparse matrix, or of a random generator, in a plain result."""
-    if isinstance(value, MadeObject) and isinstance(value.keys, SparseParts | GeneratorParts):
-        return value.kind.__name__
-    inner = value.items if isinstance(value, MadeObject | Tuple) else ()
-    return next(filter(None, map(opaque_kind_in_result, inner)), None)
-
-
-def cotangents(context: Context, value: Any, results: Iterator[Expr]) -> Value:
-    """What has the structure of a plain result, of C-contiguous arrays. The patterns of sparse matrices are copied."""
-    return rebuilt(context, value, results, is_row_major=True, has_patterns=True)
-
-
-def copied(context: Context, value: Value) -> Value:
-    """A copy of an array."""
-    return context.new_array(context.read(value).contents) if isinstance(value, Ref) else value
 
 
 def close(block: Block) -> list[SSAValue]:

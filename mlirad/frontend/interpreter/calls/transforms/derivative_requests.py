@@ -1,29 +1,33 @@
 """Derivatives of functions: requests for them, which the differentiator expands later.
 
-Reads: Request descriptors and values. Writes: ad.vjp, ad.jvp, ad.forward, ad.pullback. Leaves: values.
+Reads: Request descriptors and values. Writes: ad.vjp, ad.jvp, ad.paths. Leaves: values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, TypeGuard
+from typing import Any
 
-import numpy as np
 from xdsl.dialects import func
-from xdsl.ir import Attribute
 
-from mlirad.analysis.call_graph import ordered_value_in
-from mlirad.dialect.ad.derivative_ops import ForwardOp, JvpOp, PathsOp, PullbackOp, PushedOp, VjpOp
+from mlirad.dialect.ad.derivative_ops import JvpOp, PathsOp, PushedOp, VjpOp
 from mlirad.dialect.ad.request_op import DerivativeOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, insert
-from mlirad.dialect.ops.check import check
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
 from mlirad.frontend.interpreter import iteration, storage
-from mlirad.frontend.interpreter.calls import outline, recursion
-from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
+from mlirad.frontend.interpreter.calls.outlining import outline, plain_results, value_trees
+from mlirad.frontend.interpreter.calls.outlining.outline import Outlined, name_of_value
+from mlirad.frontend.interpreter.calls.outlining.plain_results import InArrays, MadeObject
+from mlirad.frontend.interpreter.calls.transforms.active_leaves import (
+    activated,
+    active_numbers,
+    active_where_possible,
+    has_derivative,
+    require_active,
+    require_no_draw,
+    require_no_tangent,
+)
 from mlirad.frontend.interpreter.calls.transforms.chosen_arguments import chosen_arguments
 from mlirad.frontend.interpreter.calls.transforms.complex_derivatives import Domain
 from mlirad.frontend.interpreter.context import Context
@@ -31,119 +35,10 @@ from mlirad.frontend.interpreter.grown_lists import buffers_of, list_in_arrays
 from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.sizes import filled, require_equal, shape_of, text
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Entry, Object, PullbackValue, Ref, Static, Tuple, Value, kind_of
+from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.requests.argnums import Argnums
-from mlirad.requests.kinds_of_derivatives import Grad, Vjp
+from mlirad.requests.kinds_of_derivatives import Grad
 from mlirad.tree import SparseParts
-
-
-@dataclass(frozen=True, eq=False)
-class PulledBack:
-    """What a pullback needs to know besides its residuals: the callee, and the primals' structure.
-
-    result, leaves: the part of the callee's result that has cotangents (not the aux), and its leaves. primals: plain.
-    """
-
-    outlined: Outlined
-    result: Any
-    leaves: tuple[Ref | Traced, ...]
-    wrt: tuple[int, ...]
-    outs: tuple[int, ...]
-    primals: Any
-
-    @property
-    def passed(self) -> Any:
-        """What a cotangent is like."""
-        return self.result
-
-    @property
-    def types(self) -> Sequence[Attribute]:
-        """Those of the leaves."""
-        return self.outlined.callee.function_type.outputs.data[: len(self.leaves)]
-
-    @property
-    def sizes(self) -> Sequence[Expr]:
-        """What a call needs besides."""
-        return ()
-
-    def inside(self, leaves: tuple[Ref | Traced, ...], sizes: Sequence[Expr]) -> PulledBack:
-        """The same in a function of its own, which is given these."""
-        return replace(self, leaves=leaves)
-
-    def call(self, context: Context, residuals: Expr, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-        return call_pullback(context, self, residuals, [*args, *kwargs.values()])
-
-
-# Which leaves are differentiated.
-
-
-def differentiable(context: Context, leaf: Value, what: str) -> Value:
-    """A leaf that has a derivative. Raises DifferentiationError for one that has none."""
-    leaf = recursion.as_number(context.use(leaf))
-    if isinstance(leaf, Ref | Traced) and leaf.dtype.kind in "fc":
-        return leaf
-    dtype = f"of dtype {leaf.dtype}" if isinstance(leaf, Ref | Traced) else kind_of(leaf)
-    hint = "leave it out of argnums= if it is a count, an index or a shape; if it is a quantity, pass "
-    if not isinstance(leaf, Ref | Traced):
-        hint = "differentiate with respect to the other arguments (argnums=), or close over this one"
-    else:
-        hint += "x.astype(float)" if leaf.shape else "a float: 3.0 for 3"
-    raise DifferentiationError(f"{what} is {dtype}, and only floats have derivatives", context.location, hint)
-
-
-def activated(context: Context, value: Value, what: str, kind: Domain) -> Value:
-    def active(leaf: Value) -> Value:
-        return kind.require_input(context, differentiable(context, leaf, what))
-
-    return outline.mapped(context, value, active, partial(outline.owner_of_copy, context), True)
-
-
-def require_dense(context: Context, value: Value, what: str) -> None:
-    """Refuse sparse matrices where only their structure would say what a derivative is."""
-    for each in outline.objects_in(context, value):
-        entry = storage.entry_of(context, each)
-        if isinstance(entry.keys, SparseParts):
-            kind = entry.kind.__name__
-            made = "(data, (row, col))" if entry.keys[1] == "row" else f"({', '.join(entry.keys)})"
-            hint = f"pass its arrays, and make it inside: {kind}({made}, shape=shape)"
-            raise DifferentiationError(f"{what} takes no {kind}; mlirad.grad does", context.location, hint)
-
-
-def active_where_possible(context: Context, value: Value) -> Value:
-    """A primal of jvp or vjp: what has no derivative in it stays as it is."""
-
-    require_dense(context, value, "this derivative")
-
-    def active(leaf: Value) -> Value:
-        number = recursion.as_number(context.use(leaf))
-        return number if has_derivative(number) else leaf
-
-    return outline.mapped(context, value, active, partial(outline.owner_of_copy, context))
-
-
-def active_numbers(outlined: Outlined, leaves: Sequence[Value]) -> tuple[int, ...]:
-    """The callee's arguments that the leaves of the primals are, where these have derivatives."""
-    pairs = zip(outlined.inputs, leaves, strict=False)  # leaves of keyword arguments come last
-    return tuple(number for number, leaf in pairs if number is not None and has_derivative(leaf))
-
-
-def require_active(context: Context, wrt: Sequence[int], primals: Sequence[Value], name: str) -> None:
-    """Some primal has a derivative: it is a mistake if none has."""
-    if not wrt and primals:
-        raise DifferentiationError(
-            f"no argument of {name} is of floats, and only floats have derivatives", context.location, "pass 3.0 for 3"
-        )
-
-
-def require_no_tangent(context: Context, tangent: Value, leaf: Value) -> None:
-    """The tangent of what has no derivative is None, or 0 of a number."""
-    tangent = context.use(tangent)
-    if isinstance(tangent, Static) and (tangent.value is None or is_zero(tangent.value)):
-        return
-    message = f"the tangent of {kind_of(leaf)}, which has no derivative, is None"
-    if not isinstance(tangent, Traced):
-        raise DTypeError(message, context.location)
-    check(tangent.scalar == 0, "ValueError", message)
 
 
 def numbers_of(outlined: Outlined, leaves: Sequence[Sequence[Value]], chosen: Sequence[int]) -> list[int]:
@@ -183,9 +78,9 @@ def gradient(
         return constant_gradient(context, outlined, request, wanted)
     seed = constant(1, outlined.callee.function_type.outputs.data[0])
     results = emit_request(context, VjpOp, outlined, [seed], wrt, [0])
-    out = outline.rebuilt(context, value, results)
-    rest = outline.rebuilt(context, aux, results) if aux is not None else None
-    gradients = [outline.cotangents(context, each, results) for each in wanted]
+    out = plain_results.rebuilt(context, value, results)
+    rest = plain_results.rebuilt(context, aux, results) if aux is not None else None
+    gradients = [plain_results.cotangents(context, each, results) for each in wanted]
     return arranged(request, out, rest, gradients)
 
 
@@ -207,8 +102,8 @@ def outlined_for(
         activated(context, arg, f"argument {named[number]} of {name}", kind) if number in chosen else arg
         for number, arg in enumerate(callers)
     ]
-    wanted = [outline.plain_result(context, given[number]) for number in chosen]
-    leaves = [list(outline.leaves_of(context, arg)) for arg in given]
+    wanted = [plain_results.plain_result(context, given[number]) for number in chosen]
+    leaves = [list(value_trees.leaves_of(context, arg)) for arg in given]
     by_keyword = dict(zip(kwargs, given[len(args) :], strict=True))
     outlined = outline.outline(context, function, given[: len(args)], by_keyword, callers)
     return outlined, wanted, numbers_of(outlined, leaves, chosen)
@@ -261,7 +156,7 @@ def constant_gradient(context: Context, outlined: Outlined, request: Grad, wante
     """The gradient of a function that returns a number known at compile time: zeros."""
     outputs = outlined.callee.function_type.outputs.data
     op = insert(func.CallOp(outlined.callee.sym_name.data, outlined.operands, outputs))
-    result = outline.rebuilt(context, outlined.result, outline.results_of(context, outlined, op.results))
+    result = plain_results.rebuilt(context, outlined.result, outline.results_of(context, outlined, op.results))
     out, aux = pair_of(result) if request.has_aux and isinstance(result, Tuple) else (result, None)
 
     def zero(leaf: Ref | Traced) -> Expr:
@@ -269,9 +164,9 @@ def constant_gradient(context: Context, outlined: Outlined, request: Grad, wante
         return constant(0, element) if isinstance(leaf, Traced) else filled(0, leaf.shape, element)
 
     def zeros(value: Any) -> Iterator[Expr]:
-        return map(zero, filter(has_derivative, outline.result_leaves(context, value)))
+        return map(zero, filter(has_derivative, plain_results.result_leaves(context, value)))
 
-    gradients = [outline.cotangents(context, each, zeros(each)) for each in wanted]
+    gradients = [plain_results.cotangents(context, each, zeros(each)) for each in wanted]
     return arranged(request, out, aux, gradients)
 
 
@@ -293,8 +188,8 @@ def tangents(
     name = name_of_value(function)
     callers, along = primals_and_tangents(context, "jvp", args, kwargs)
     primals = tuple(active_where_possible(context, x) for x in callers)
-    given = [leaf for x in along for leaf in outline.leaves_of(context, x)]
-    leaves = [leaf for primal in primals for leaf in outline.leaves_of(context, primal)]
+    given = [leaf for x in along for leaf in value_trees.leaves_of(context, x)]
+    leaves = [leaf for primal in primals for leaf in value_trees.leaves_of(context, primal)]
     if len(given) != len(leaves):
         raise ShapeError(f"jvp of {name}: {len(leaves)} primals and {len(given)} tangents", context.location)
     pairs = list(zip(given, leaves, strict=True))
@@ -306,26 +201,14 @@ def tangents(
     wrt = active_numbers(outlined, leaves)
     require_active(context, wrt, primals, name)
     result = require_pair(context, outlined, name)[0] if has_aux else outlined.result
-    own = outlined.leaves[: sum(1 for _ in outline.result_leaves(context, result))]
+    own = outlined.leaves[: sum(1 for _ in plain_results.result_leaves(context, result))]
     outs = [k for k, leaf in enumerate(own) if leaf.dtype.kind in "fc"]
     if kind is PathsOp:
         require_no_draw(context, outlined, name, "the search of a sparsity pattern")
     results = emit_request(context, kind, outlined, others, wrt, outs)
-    rebuilt = outline.rebuilt(context, outlined.result, results)
+    rebuilt = plain_results.rebuilt(context, outlined.result, results)
     out, *aux = pair_of(rebuilt) if has_aux and isinstance(rebuilt, Tuple) else (rebuilt,)
     return Tuple((out, tangent_of(context, result, out, results), *aux))
-
-
-def require_no_draw(context: Context, outlined: Outlined, name: str, transform: str) -> None:
-    """Of a transform that runs a function once for each direction: each run would draw other numbers."""
-    functions = {each.sym_name.data: each for each in context.functions}
-    op = ordered_value_in(functions, outlined.callee)
-    if op is not None:
-        raise DifferentiationError(
-            f"{transform} runs {name} once for each direction, and each run would draw other random numbers here",
-            types.from_location(op.location),
-            "use mlirad.jacrev, which runs it once, or draw before it and pass the numbers in",
-        )
 
 
 def primals_and_tangents(
@@ -347,7 +230,7 @@ def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Exp
         values = out.items if isinstance(out, Tuple) else context.as_is(out).items
         if isinstance(result, MadeObject) and isinstance(result.keys, SparseParts):
             numbers = tangent_of(context, result.items[0], values[0], tangents)
-            items = (numbers, *(outline.copied(context, each) for each in values[1:]))
+            items = (numbers, *(plain_results.copied(context, each) for each in values[1:]))
             return context.new_object(Entry(result.kind, result.keys, items))
         pairs = zip(result.items, values, strict=True)
         items = tuple(tangent_of(context, part, value, tangents) for part, value in pairs)
@@ -362,7 +245,7 @@ def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Exp
             for part, array in zip(result.parts[1:], buffers_of(entry), strict=True)
             if isinstance(part, Traced)
         ]
-        return context.new_object(list_in_arrays(outline.own(context, result.growth), entry.items[0], arrays))
+        return context.new_object(list_in_arrays(plain_results.own(context, result.growth), entry.items[0], arrays))
     if isinstance(result, Static):
         return Static(0.0)
     element = types.from_dtype(result.dtype)
@@ -373,7 +256,7 @@ def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Exp
     else:
         assert isinstance(out, Ref)
         tangent = filled(0, out.shape, element)
-    return outline.rebuilt(context, result, iter([tangent]))
+    return plain_results.rebuilt(context, result, iter([tangent]))
 
 
 def converted(context: Context, value: Value, like: Value) -> Expr:
@@ -392,74 +275,3 @@ def converted(context: Context, value: Value, like: Value) -> Expr:
         require_equal(x, y, message.format(text(shape, axis), text(like.shape, axis, 1)))
     expr = assignable(operand, like.shape, like.dtype)
     return Traced(expr).contents if isinstance(like, Ref) else expr
-
-
-# Reverse mode in two steps.
-
-
-def forward(context: Context, function: Value, request: Vjp, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-    """`vjp(f, *primals)` -> out, pullback, and aux if the function has it."""
-    (out, *aux), residuals, pulled_back, _ = forward_sweep(context, function, request.has_aux, args, kwargs)
-    return Tuple((out, PullbackValue(residuals, pulled_back), *aux))
-
-
-def forward_sweep(
-    context: Context, function: Value, has_aux: bool, args: Sequence[Value], kwargs: dict[str, Value]
-) -> tuple[Sequence[Value], Expr, PulledBack, list[Value]]:
-    """The value and the aux, what a pullback needs, and the leaves of the primals. Keyword arguments are constants."""
-    name = name_of_value(function)
-    active = Tuple(tuple(active_where_possible(context, arg) for arg in args))
-    inputs = list(outline.leaves_of(context, active))
-    primals = outline.plain_result(
-        context, outline.mapped(context, active, lambda leaf: leaf if has_derivative(leaf) else Static(None))
-    )
-    outlined = outline.outline(context, function, active.items, kwargs, [*args, *kwargs.values()])
-    wrt = active_numbers(outlined, inputs)
-    require_active(context, wrt, active.items, name)
-    result = require_pair(context, outlined, name)[0] if has_aux else outlined.result
-    require_no_list(context, result, name)
-    # The leaves of the value come first, then the leaves of the aux.
-    leaves = outlined.leaves[: sum(1 for _ in outline.result_leaves(context, result))]
-    outs = tuple(k for k, leaf in enumerate(leaves) if leaf.dtype.kind in "fc")
-    results = emit_request(context, ForwardOp, outlined, [], wrt, outs)
-    rebuilt = outline.rebuilt(context, outlined.result, results)
-    parts = pair_of(rebuilt) if has_aux and isinstance(rebuilt, Tuple) else (rebuilt,)
-    made = tuple(leaf for leaf in outline.leaves_of(context, parts[0]) if isinstance(leaf, Ref | Traced))
-    return parts, next(results), PulledBack(outlined, result, made, wrt, outs, primals), inputs
-
-
-def require_no_list(context: Context, result: Any, name: str) -> None:
-    """A cotangent has the structure of the value, and a list that a loop fills has one in the run only."""
-    if isinstance(result, InArrays):
-        message = f"vjp of {name} needs a cotangent for each element of a list that a loop fills"
-        hint = "return np.array(xs), or return the list as aux (has_aux=True)"
-        raise DifferentiationError(message, context.returned.get(name, context.location), hint)
-    for item in result.items if isinstance(result, MadeObject | Tuple) else ():
-        require_no_list(context, item, name)
-
-
-def call_pullback(context: Context, request: PulledBack, residuals: Expr, args: Sequence[Value]) -> Value:
-    """The cotangents of the primals, for one cotangent of the structure of the function's result."""
-    if len(args) != 1:
-        raise DTypeError("a pullback takes one cotangent, of the structure of the result", context.location)
-    given, wanted = (
-        list(outline.leaves_of(context, args[0])),
-        list(outline.result_leaves(context, request.result, with_static=True)),
-    )
-    if len(given) != len(wanted):
-        message = f"a pullback of {len(wanted)} results is given {len(given)} cotangents"
-        raise ShapeError(message, context.location)
-    pairs = zip(given, wanted, strict=True)
-    traced = [(cotangent, leaf) for cotangent, leaf in pairs if isinstance(leaf, Ref | Traced)]
-    others = [converted(context, traced[k][0], request.leaves[k]).value for k in request.outs]
-    op = PullbackOp.of(request.outlined.callee, [residuals.value], others, request.wrt, request.outs)
-    results = iter([Expr(result) for result in insert(op).results])
-    return outline.cotangents(context, request.primals, results)
-
-
-def has_derivative(leaf: Value) -> TypeGuard[Ref | Traced]:
-    return isinstance(leaf, Ref | Traced) and leaf.dtype.kind in "fc"
-
-
-def is_zero(value: Any) -> bool:
-    return isinstance(value, int | float | np.number | np.bool_) and value == 0

@@ -17,7 +17,7 @@ from xdsl.ir import Block, OpResult, SSAValue
 from mlirad.dialect.core.expr import Expr
 from mlirad.errors import DifferentiationError
 from mlirad.frontend.interpreter import storage
-from mlirad.frontend.interpreter.calls.separate_copies import COPY, cells_of
+from mlirad.frontend.interpreter.calls.outlining.separate_copies import COPY, cells_of
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.descriptions import describe, is_same
 from mlirad.frontend.values.poison import Poison

@@ -25,8 +25,11 @@ from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.movement import TransposeOp, reshape
 from mlirad.errors import DifferentiationError
 from mlirad.frontend.interpreter import dispatch
-from mlirad.frontend.interpreter.calls import derivative_requests, outline, recursion
-from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
+from mlirad.frontend.interpreter.calls import recursion
+from mlirad.frontend.interpreter.calls.outlining import outline, plain_results, value_trees
+from mlirad.frontend.interpreter.calls.outlining.outline import Outlined, name_of_value
+from mlirad.frontend.interpreter.calls.outlining.plain_results import InArrays, MadeObject
+from mlirad.frontend.interpreter.calls.transforms import active_leaves, derivative_requests
 from mlirad.frontend.interpreter.calls.transforms.chosen_arguments import chosen_arguments
 from mlirad.frontend.interpreter.calls.transforms.complex_derivatives import Domain
 from mlirad.frontend.interpreter.context import Context
@@ -51,11 +54,11 @@ def hessian(
 def product(context: Context, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     """`hvp(f, primals, tangents)`: the tangents of the gradient, None for primals without a derivative."""
     primals, _ = derivative_requests.primals_and_tangents(context, "hvp", args, kwargs)
-    leaves = [list(outline.leaves_of(context, primal)) for primal in primals]
-    has_derivative = derivative_requests.has_derivative
+    leaves = [list(value_trees.leaves_of(context, primal)) for primal in primals]
+    has_derivative = active_leaves.has_derivative
     chosen = tuple(n for n, each in enumerate(leaves) if any(has_derivative(recursion.as_number(x)) for x in each))
     if not chosen:
-        derivative_requests.require_active(context, (), primals, name_of_value(function))
+        active_leaves.require_active(context, (), primals, name_of_value(function))
     gradient = Transformed(function, Grad(None, argnums=chosen))
     found = derivative_requests.tangents(context, gradient, False, args, kwargs)
     assert isinstance(found, Tuple) and isinstance(found.items[1], Tuple)
@@ -68,13 +71,13 @@ def jacobian(
 ) -> Value:
     name = name_of_value(function)
     for number in chosen_arguments(context, request.argnums, function, args, kwargs):
-        derivative_requests.require_dense(context, [*args, *kwargs.values()][number], "a Jacobian")
+        active_leaves.require_dense(context, [*args, *kwargs.values()][number], "a Jacobian")
     transform = "jacfwd" if request.is_forward else "jacrev"
     outlined, wanted, wrt = derivative_requests.outlined_for(
         context, function, request.argnums, args, kwargs, Domain(transform, request.holomorphic)
     )
     if request.is_forward:
-        derivative_requests.require_no_draw(context, outlined, name, transform)
+        active_leaves.require_no_draw(context, outlined, name, transform)
     value, aux = outlined.result, None
     if request.has_aux:
         value, aux = derivative_requests.require_pair(context, outlined, name)
@@ -87,7 +90,7 @@ def jacobian(
     parts, results = (_by_columns if request.is_forward else _by_rows)(context, outlined, wrt, outs)
     rest = None
     if aux is not None:
-        rebuilt = outline.rebuilt(context, outlined.result, results)
+        rebuilt = plain_results.rebuilt(context, outlined.result, results)
         assert isinstance(rebuilt, Tuple)
         _, rest = derivative_requests.pair_of(rebuilt)
     leaves = iter(outs)
@@ -106,14 +109,14 @@ def _require_floats(context: Context, value: Any, name: str) -> int:
     """How many leaves a result has whose derivatives are asked for: they are arrays and numbers of floats."""
     count = 0
     location = context.returned.get(name, context.location)
-    for leaf in outline.result_leaves(context, value, with_static=True):
+    for leaf in plain_results.result_leaves(context, value, with_static=True):
         if isinstance(leaf, Static) and isinstance(leaf.value, float | np.floating):
             continue
         if isinstance(leaf, Static) or leaf.dtype.kind not in "fc":
             hint = "return floats, or return it as aux (has_aux=True)"
             raise DifferentiationError(f"{name} returns {kind_of(leaf)}, which has no derivative", location, hint)
         count += 1
-    derivative_requests.require_no_list(context, value, name)
+    active_leaves.require_no_list(context, value, name)
     return count
 
 

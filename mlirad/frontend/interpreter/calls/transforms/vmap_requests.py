@@ -30,8 +30,9 @@ from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.movement import TransposeOp, reshape
 from mlirad.errors import DTypeError, ShapeError
 from mlirad.frontend.interpreter import storage
-from mlirad.frontend.interpreter.calls import call_changes, outline
-from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
+from mlirad.frontend.interpreter.calls.outlining import call_changes, outline, plain_results, value_trees
+from mlirad.frontend.interpreter.calls.outlining.outline import Outlined, name_of_value
+from mlirad.frontend.interpreter.calls.outlining.plain_results import InArrays, MadeObject
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values import affine
 from mlirad.frontend.values.sizes import (
@@ -112,7 +113,7 @@ def call_of_lanes(
         outlined = _outlined(context, function, args, kwargs, [_one_lane(context, laned) for laned in found])
     finally:
         context.live = live
-    if (kind := outline.opaque_kind_in_result(outlined.result)) is not None:
+    if (kind := plain_results.opaque_kind_in_result(outlined.result)) is not None:
         place, hint = context.returned.get(name, context.location), "return its data"
         raise DTypeError(f"{name} returns a {kind}, and there is no array of these", place, hint)
     for leaf in outlined.leaves:
@@ -155,7 +156,7 @@ def call_of_parts(
     if outlined.changes is not None:
         message = f"{name} is called for each part of a batch, and writes what is outside of it"
         raise context.refusal(message, "return what it computes")
-    for leaf in outline.result_leaves(context, outlined.result, with_static=True):
+    for leaf in plain_results.result_leaves(context, outlined.result, with_static=True):
         if (
             leaf.dtype.kind not in "fc"
             if isinstance(leaf, Ref | Traced)
@@ -187,7 +188,7 @@ def call_of_parts(
     totals = for_loop(request.parts, zeros, add_part)
     if request.reduce == "mean":
         totals = [total / request.parts for total in totals]
-    return outline.rebuilt(context, outlined.result, iter(totals), is_row_major=True)
+    return plain_results.rebuilt(context, outlined.result, iter(totals), is_row_major=True)
 
 
 # Arguments.
@@ -209,8 +210,8 @@ def _outlined(
     context: Context, function: Value, args: Sequence[Value], kwargs: dict[str, Value], leaves: Sequence[Value]
 ) -> Outlined:
     """The function, interpreted for arguments of the same structure with these leaves."""
-    rest, owner = iter(leaves), partial(outline.owner_of_copy, context)
-    given = [outline.mapped(context, each, lambda _: next(rest), owner) for each in (*args, *kwargs.values())]
+    rest, owner = iter(leaves), partial(value_trees.owner_of_copy, context)
+    given = [value_trees.mapped(context, each, lambda _: next(rest), owner) for each in (*args, *kwargs.values())]
     named = dict(zip(kwargs, given[len(args) :], strict=True))
     return outline.outline(context, function, given[: len(args)], named, [*args, *kwargs.values()])
 
@@ -232,10 +233,10 @@ def _laned(context: Context, value: Value, axes: Axes, what: str) -> Iterator[La
             laned for item, axis in _items(context, value, axes, what) for laned in _laned(context, item, axis, what)
         )
         return
-    if axes is not None and (kind := outline.opaque_kind_in(context, value)) is not None:
+    if axes is not None and (kind := value_trees.opaque_kind_in(context, value)) is not None:
         hint = "in_axes=None gives it to all lanes or parts"
         raise DTypeError(f"{what} is a {kind}, whose arrays have no lanes or parts", context.location, hint)
-    for leaf in outline.leaves_of(context, value):
+    for leaf in value_trees.leaves_of(context, value):
         yield _with_lanes(context, leaf, axes, what)
 
 
@@ -270,7 +271,7 @@ def _with_lanes(context: Context, leaf: Value, axes: Axes, what: str) -> Laned:
     if not isinstance(leaf, Ref):
         raise ShapeError(f"{what} is {kind_of(leaf)}, which has no axis {axes}", context.location, hint)
     axis = _required_axis(context, axes, leaf.ndim, what)
-    return Laned(leaf, axis, _moved(outline.contents(context, leaf), axis, 0))
+    return Laned(leaf, axis, _moved(value_trees.contents(context, leaf), axis, 0))
 
 
 def _required_axis(context: Context, axis: int, count: int, what: str) -> int:
@@ -388,7 +389,7 @@ def _stacked(
         raise ShapeError(message, context.location, "give it an axis in out_axes")
     message = f"vmap of {name}: there are no lanes, and a result with out_axes None"
     check(constant(0, types.I64) < affine.as_expr(value_of(lanes)), "ValueError", message)
-    return outline.rebuilt(context, value, iter([lane_of(found, constant(0, types.I64))]))
+    return plain_results.rebuilt(context, value, iter([lane_of(found, constant(0, types.I64))]))
 
 
 def _stacked_constant(context: Context, value: Static, axes: Axes, lanes: Size, name: str) -> Value:
