@@ -60,7 +60,8 @@ def _parser_and_commands() -> tuple[argparse.ArgumentParser, Collection[str]]:
     traced.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
     tangents = "of each argument, for the forward tangent trace: Python, in which np is known"
     traced.add_argument("--direction", nargs="+", metavar="TANGENT", help=tangents)
-    traced.add_argument("--html", type=Path, metavar="PAGE", help="write a page that needs nothing else")
+    traced.add_argument("--html", type=Path, metavar="PAGE", help="write a page with the tables and the graph")
+    traced.add_argument("--svg", type=Path, metavar="PICTURE", help="write the computational graph as a picture")
     exported = commands.add_parser("export", help="write what the tools of a target's device take of a function")
     exported.add_argument("subject", metavar="FILE.py:FUNCTION")
     exported.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
@@ -104,7 +105,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         case "explain":
             return _explain(arguments.subject, arguments.arguments, arguments.html)
         case "trace":
-            return _trace(arguments.subject, arguments.arguments, arguments.direction, arguments.html)
+            pages = arguments.html, arguments.svg
+            return _trace(arguments.subject, arguments.arguments, arguments.direction, *pages)
         case "export":
             return _export(arguments.subject, arguments.arguments, arguments.target, arguments.out)
         case other:
@@ -129,7 +131,13 @@ def _explain(subject: str, expressions: Sequence[str], page: Path | None) -> int
     return 0
 
 
-def _trace(subject: str, expressions: Sequence[str], direction: Sequence[str] | None, page: Path | None) -> int:
+def _trace(
+    subject: str,
+    expressions: Sequence[str],
+    direction: Sequence[str] | None,
+    page: Path | None,
+    picture: Path | None,
+) -> int:
     """Exit code 1: it cannot be compiled, or differentiated; 2: there is no such function, or no arguments."""
     import numpy as np
 
@@ -146,10 +154,12 @@ def _trace(subject: str, expressions: Sequence[str], direction: Sequence[str] | 
     except (NoExample, CompileError, ValueError) as error:
         print(error)
         return 2 if isinstance(error, NoExample) else 1
-    if page is None:
-        print(found)
-    else:
+    if page is not None:
         page.write_text(found.html())
+    if picture is not None:
+        picture.write_text(found.svg())
+    if page is None and picture is None:
+        print(found)
     return 0
 
 

@@ -6,18 +6,16 @@ Reads: `Sweeps`. Writes: text. Leaves: nothing.
 from __future__ import annotations
 
 import html
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile, zip_longest
 from typing import Any
 
+from mlirad.explaining.text_width import width_of
 from mlirad.explaining.traces.notation import BAR, DOT, accented, shown, subscript, value_text
+from mlirad.explaining.traces.shown_trips import ShownTrips
 from mlirad.explaining.traces.sweeps import AdjointTerm, Sweeps, TracedStep
-from mlirad.explaining.traces.wengert_list import TracedTrip, Variable
-
-_FIRST_TRIPS, _LAST_TRIPS = 2, 1
-"""Of a loop with more trips than these and one more, these are shown."""
+from mlirad.explaining.traces.wengert_list import Variable
 
 _FORWARD, _TANGENT = "forward primal trace", "forward tangent trace"
 _REVERSE = "reverse adjoint trace, to be read upwards"
@@ -28,19 +26,25 @@ _PAGE = """\
 <meta charset="utf-8">
 <title>{title}</title>
 <style>
-body {{ font-family: sans-serif; margin: 2em; color: #222; background: #fff }}
+:root {{ color-scheme: light dark; --ink: #1f2328; --page: #fff; --quiet: #6e7781 }}
+@media (prefers-color-scheme: dark) {{ :root {{ --ink: #e6edf3; --page: #0d1117; --quiet: #8b949e }} }}
+body {{ font-family: sans-serif; margin: 2em; color: var(--ink); background: var(--page) }}
 table {{ border-collapse: collapse }}
 th, td {{ text-align: left; vertical-align: top; padding: 0.2em 2em 0.2em 0.5em }}
-tbody {{ border-top: 2px solid #222 }}
-tbody:last-child {{ border-bottom: 2px solid #222 }}
+tbody {{ border-top: 2px solid var(--ink) }}
+tbody:last-child {{ border-bottom: 2px solid var(--ink) }}
 td {{ font-family: monospace }}
-.h {{ font-family: sans-serif; color: #6a737d }}
+div {{ margin-top: 2em; overflow-x: auto }}
+.h {{ font-family: sans-serif; color: var(--quiet) }}
 </style>
 <h1>{title}</h1>
 <table>
 <thead><tr>{head}</tr></thead>
 {bodies}
 </table>
+<div>
+{picture}
+</div>
 </html>
 """
 
@@ -59,7 +63,7 @@ def as_text(found: Sweeps) -> str:
     titles, parts = _titles(found), list(_parts(found))
     head = Row(tuple((title,) for title in titles))
     cells = [row.columns for row in (head, *(row for part in parts for row in part)) if row.columns]
-    widths = [max(_width(line) for columns in cells for line in (*columns[n], "")) for n in range(len(titles))]
+    widths = [max(width_of(line) for columns in cells for line in (*columns[n], "")) for n in range(len(titles))]
     rule = "─" * (sum(widths) + 3 * len(widths) - 3)
     lines = _lines(head, widths)
     for part in parts:
@@ -67,12 +71,12 @@ def as_text(found: Sweeps) -> str:
     return "\n".join([*lines, rule])
 
 
-def as_html(found: Sweeps, title: str) -> str:
-    """The tables, as a page."""
+def as_html(found: Sweeps, title: str, picture: str) -> str:
+    """The tables, and below them a picture (SVG), as a page."""
     titles = _titles(found)
     head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
     bodies = [f"<tbody>\n{''.join(_html_row(row, len(titles)) for row in part)}</tbody>" for part in _parts(found)]
-    return _PAGE.format(title=html.escape(title), head=head, bodies="\n".join(bodies))
+    return _PAGE.format(title=html.escape(title), head=head, bodies="\n".join(bodies), picture=picture)
 
 
 def _titles(found: Sweeps) -> tuple[str, ...]:
@@ -114,39 +118,19 @@ def _result(found: Sweeps, result: Any, name: str) -> Row:
 
 
 def _steps(found: Sweeps) -> Iterator[Row]:
-    trips: dict[int, int] = {}
-    for step in found.steps:
-        for trip in step.variable.trips:
-            trips[trip.run] = max(trip.number, trips.get(trip.run, 0))
+    trips = ShownTrips(step.variable for step in found.steps)
     before: tuple[str, ...] = ()
     for step in found.steps:
-        headings = tuple(_headings(step.variable.trips, trips))
+        path = step.variable.trips
+        shown_part = [*takewhile(lambda trip: not trips.hides(trip), path)]
+        is_hidden = len(shown_part) < len(path)
+        headings = tuple(trips.heading(each) for each in path[: len(shown_part) + is_hidden])
         kept = len([*takewhile(lambda pair: pair[0] == pair[1], zip(before, headings, strict=False))])
         for depth, heading in enumerate(headings[kept:], kept):
             yield Row(heading=heading, depth=depth)
-        if len(headings) == len(step.variable.trips) and not any(
-            _is_hidden(each, trips) for each in step.variable.trips
-        ):
+        if not is_hidden:
             yield _step(found, step)
         before = headings
-
-
-def _is_hidden(trip: TracedTrip, trips: dict[int, int]) -> bool:
-    last = trips[trip.run]
-    return last > _FIRST_TRIPS + _LAST_TRIPS + 1 and _FIRST_TRIPS < trip.number <= last - _LAST_TRIPS
-
-
-def _headings(path: Sequence[TracedTrip], trips: dict[int, int]) -> Iterator[str]:
-    """What is written over a step, from the outermost loop or branch in, as far as its trips are shown."""
-    for trip in path:
-        where = "" if trip.line is None else f" at line {trip.line}"
-        if trip.kind in ("if", "else"):
-            yield f"{trip.kind}{where}" if trip.kind == "if" else f"else, of the if{where}"
-        elif _is_hidden(trip, trips):
-            yield f"⋮ trips {_FIRST_TRIPS + 1} to {trips[trip.run] - _LAST_TRIPS} of the {trip.kind}{where}"
-            return
-        else:
-            yield f"{trip.kind}{where}, trip {trip.number}"
 
 
 def _step(found: Sweeps, step: TracedStep) -> Row:
@@ -180,11 +164,7 @@ def _lines(row: Row, widths: Sequence[int]) -> list[str]:
 
 
 def _padded(text: str, width: int) -> str:
-    return text + " " * (width - _width(text))
-
-
-def _width(text: str) -> int:
-    return sum(not unicodedata.combining(letter) for letter in text)
+    return text + " " * (width - width_of(text))
 
 
 def _html_row(row: Row, columns: int) -> str:

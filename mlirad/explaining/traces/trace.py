@@ -14,6 +14,7 @@ import numpy as np
 from mlirad import tree
 from mlirad.contract.interface import Interface
 from mlirad.errors import DTypeError
+from mlirad.explaining.traces.graph import graph_of
 from mlirad.explaining.traces.sweeps import Sweeps, sweeps_of
 from mlirad.explaining.traces.tables import as_html, as_text
 from mlirad.explaining.traces.wengert_list import StepRecorder, Variable, WengertList
@@ -23,7 +24,8 @@ from mlirad.requests.python_functions import name_of, plain
 
 @dataclass(frozen=True)
 class Trace(Sweeps):
-    """A call, step by step. `print(trace)` shows the tables, `trace.html()` is a page."""
+    """A call, step by step. `print(trace)` shows the tables, `trace.svg()` is a picture of the graph, `trace.html()` a
+    page with both."""
 
     name: str
 
@@ -31,8 +33,12 @@ class Trace(Sweeps):
         return as_text(self)
 
     def html(self) -> str:
-        """The tables as a page that needs nothing else."""
-        return as_html(self, f"Trace of {self.name}")
+        """The tables and the picture, as a page that needs nothing else."""
+        return as_html(self, f"Trace of {self.name}", self.svg())
+
+    def svg(self) -> str:
+        """The computational graph: values and cotangents on its nodes, loops and branches as boxes."""
+        return graph_of(self, f"The computational graph of {self.name}")
 
     _repr_html_ = html
 
