@@ -24,7 +24,7 @@ _IN_COLUMN = 1e9
 
 
 @dataclass(eq=False)
-class Slot:
+class LayerSlot:
     """What takes a place in a layer: a node, or (`node` is None) a line on its way. x: its middle; y: its upper edge.
 
     above, below: where lines of nets end on its edges, from its middle. turn: the order in which it is first placed.
@@ -45,8 +45,8 @@ class Slot:
 class Link:
     """A piece of the line of a net, between slots of neighbouring layers."""
 
-    upper: Slot
-    lower: Slot
+    upper: LayerSlot
+    lower: LayerSlot
     net: Any
 
     @property
@@ -62,7 +62,7 @@ class Link:
 class Layers:
     """layers: the slots of each, from left to right. tops, bottoms: of each. crossings: of links."""
 
-    layers: tuple[tuple[Slot, ...], ...]
+    layers: tuple[tuple[LayerSlot, ...], ...]
     links: tuple[Link, ...]
     tops: tuple[float, ...]
     bottoms: tuple[float, ...]
@@ -70,11 +70,11 @@ class Layers:
 
 
 def in_layers(
-    slots: Sequence[Slot],
-    nets: Iterable[tuple[Any, Slot, Sequence[Slot]]],
-    first: Sequence[Slot] = (),
-    last: Sequence[Slot] = (),
-    column: Sequence[Slot] = (),
+    slots: Sequence[LayerSlot],
+    nets: Iterable[tuple[Any, LayerSlot, Sequence[LayerSlot]]],
+    first: Sequence[LayerSlot] = (),
+    last: Sequence[LayerSlot] = (),
+    column: Sequence[LayerSlot] = (),
     fixed: bool = False,
 ) -> Layers:
     """Places the slots. nets: each with its source and its sinks. column: slots to stand below one another.
@@ -93,9 +93,12 @@ def in_layers(
 
 
 def _rank(
-    slots: Sequence[Slot], arrows: Sequence[tuple[Slot, Slot]], first: Sequence[Slot], last: Sequence[Slot]
+    slots: Sequence[LayerSlot],
+    arrows: Sequence[tuple[LayerSlot, LayerSlot]],
+    first: Sequence[LayerSlot],
+    last: Sequence[LayerSlot],
 ) -> None:
-    following: dict[Slot, list[Slot]] = {slot: [] for slot in slots}
+    following: dict[LayerSlot, list[LayerSlot]] = {slot: [] for slot in slots}
     waits = dict.fromkeys(slots, 0)
     for upper, lower in arrows:
         following[upper].append(lower)
@@ -117,10 +120,10 @@ def _rank(
 
 
 def _with_lines(
-    slots: Sequence[Slot], nets: Sequence[tuple[Any, Slot, Sequence[Slot]]]
-) -> tuple[list[list[Slot]], list[Link]]:
+    slots: Sequence[LayerSlot], nets: Sequence[tuple[Any, LayerSlot, Sequence[LayerSlot]]]
+) -> tuple[list[list[LayerSlot]], list[Link]]:
     """The layers, and the links. A net that passes layers has one line there, from which all its sinks are reached."""
-    rows: list[list[Slot]] = [[] for _ in range(1 + max((slot.layer for slot in slots), default=0))]
+    rows: list[list[LayerSlot]] = [[] for _ in range(1 + max((slot.layer for slot in slots), default=0))]
     for slot in slots:
         rows[slot.layer].append(slot)
     links: list[Link] = []
@@ -129,7 +132,7 @@ def _with_lines(
         for layer in range(source.layer + 1, 1 + max(sink.layer for sink in sinks)):
             links += [Link(at, sink, net) for sink in sinks if sink.layer == layer]
             if any(sink.layer > layer for sink in sinks):
-                line = Slot(None, 0.0, 0.0, source.turn, layer=layer)
+                line = LayerSlot(None, 0.0, 0.0, source.turn, layer=layer)
                 rows[layer].append(line)
                 links.append(Link(at, line, net))
                 at = line
@@ -138,10 +141,10 @@ def _with_lines(
     return rows, links
 
 
-def _order(rows: list[list[Slot]], links: Sequence[Link], held: set[int]) -> int:
+def _order(rows: list[list[LayerSlot]], links: Sequence[Link], held: set[int]) -> int:
     """Orders each layer by the means of its neighbours, down and up in turns. Gives the crossings of the best order."""
-    above: dict[Slot, list[Link]] = {}
-    below: dict[Slot, list[Link]] = {}
+    above: dict[LayerSlot, list[Link]] = {}
+    below: dict[LayerSlot, list[Link]] = {}
     for link in links:
         above.setdefault(link.lower, []).append(link)
         below.setdefault(link.upper, []).append(link)
@@ -157,13 +160,13 @@ def _order(rows: list[list[Slot]], links: Sequence[Link], held: set[int]) -> int
     return least
 
 
-def _order_row(rows: list[list[Slot]], number: int, near: Mapping[Slot, list[Link]], downwards: bool) -> None:
+def _order_row(rows: list[list[LayerSlot]], number: int, near: Mapping[LayerSlot, list[Link]], downwards: bool) -> None:
     other = number + (-1 if downwards else 1)
     if not 0 <= other < len(rows):
         return
     places = {slot: place for place, slot in enumerate(rows[other])}
 
-    def wanted(pair: tuple[int, Slot]) -> float:
+    def wanted(pair: tuple[int, LayerSlot]) -> float:
         own, slot = pair
         met = [_fraction(link, places, downwards) for link in near.get(slot, ())]
         return sum(met) / len(met) if met else own * max(1, len(rows[other])) / len(rows[number])
@@ -171,13 +174,13 @@ def _order_row(rows: list[list[Slot]], number: int, near: Mapping[Slot, list[Lin
     rows[number] = [slot for _, slot in sorted(enumerate(rows[number]), key=wanted)]
 
 
-def _fraction(link: Link, places: Mapping[Slot, int], is_upper: bool) -> float:
+def _fraction(link: Link, places: Mapping[LayerSlot, int], is_upper: bool) -> float:
     """The place of the end of a link in its layer, with how far along its slot it is."""
     slot, edge = (link.upper, link.upper.below) if is_upper else (link.lower, link.lower.above)
     return places[slot] + edge.get(link.net, 0.0) / (slot.width + 1.0)
 
 
-def _crossings(rows: Sequence[Sequence[Slot]], links: Sequence[Link]) -> int:
+def _crossings(rows: Sequence[Sequence[LayerSlot]], links: Sequence[Link]) -> int:
     places = {slot: place for row in rows for place, slot in enumerate(row)}
     by_layer: dict[int, list[tuple[float, float]]] = {}
     for link in links:
@@ -192,9 +195,9 @@ def _crossings(rows: Sequence[Sequence[Slot]], links: Sequence[Link]) -> int:
     return count
 
 
-def _place(rows: Sequence[Sequence[Slot]], links: Sequence[Link], column: set[Slot]) -> None:
+def _place(rows: Sequence[Sequence[LayerSlot]], links: Sequence[Link], column: set[LayerSlot]) -> None:
     """Gives each slot its x: near the middle of those that it is linked with, and apart from those beside it."""
-    near: dict[Slot, list[tuple[Link, bool]]] = {slot: [] for row in rows for slot in row}
+    near: dict[LayerSlot, list[tuple[Link, bool]]] = {slot: [] for row in rows for slot in row}
     for link in links:
         near[link.lower].append((link, True))
         near[link.upper].append((link, False))
@@ -224,7 +227,7 @@ def _wanted(link: Link, is_lower: bool) -> float:
     return link.ends - link.upper.below.get(link.net, 0.0)
 
 
-def _push_apart(row: Sequence[Slot], wanted: Sequence[float], weights: Sequence[float]) -> None:
+def _push_apart(row: Sequence[LayerSlot], wanted: Sequence[float], weights: Sequence[float]) -> None:
     """The places next to those that are wanted, in the sum of weighted squares, at which the slots are apart."""
     offsets = [0.0]
     for one, other in pairwise(row):
@@ -241,7 +244,7 @@ def _push_apart(row: Sequence[Slot], wanted: Sequence[float], weights: Sequence[
         slot.x = place + offset
 
 
-def _stack(rows: Sequence[Sequence[Slot]], links: Sequence[Link]) -> tuple[list[float], list[float]]:
+def _stack(rows: Sequence[Sequence[LayerSlot]], links: Sequence[Link]) -> tuple[list[float], list[float]]:
     """Gives each slot its y. Returns the upper and lower edges of the layers."""
     sideways: dict[int, float] = {}
     for link in links:

@@ -1,6 +1,6 @@
 """Places the nodes of a graph, which may lie in boxes inside of boxes, and the lines between them.
 
-Reads: nodes of known sizes, and nets. Writes: nothing. Leaves: a `Layout`.
+Reads: nodes of known sizes, and nets. Writes: nothing. Leaves: a `GraphLayout`.
 
 A box is laid out alone, and is one large node of the box around it. A line that enters or leaves it has a port on its
 edge. Inside and outside agree on the order of the ports in a second turn, if that saves crossings.
@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlirad.explaining.pictures.layers import GAP_OF_LINES, Layers, Slot, in_layers
+from mlirad.explaining.pictures.layers import GAP_OF_LINES, Layers, LayerSlot, in_layers
 
 _PADDING, _HEADING = 14.0, 24.0
 _TURNS = 3
 
 
 @dataclass(eq=False)
-class Node:
+class GraphNode:
     """A leaf of a size, or a box around children. content: what is drawn.
 
     is_sequence: the children of the box are drawn one below the other, in their order. width: of a box, the least.
@@ -28,7 +28,7 @@ class Node:
     content: Any
     width: float = 0.0
     height: float = 0.0
-    children: tuple[Node, ...] = ()
+    children: tuple[GraphNode, ...] = ()
     is_sequence: bool = False
 
 
@@ -36,8 +36,8 @@ class Node:
 class Net:
     """A value: the leaf that gives it, and the leaves that take it."""
 
-    source: Node
-    sinks: tuple[Node, ...]
+    source: GraphNode
+    sinks: tuple[GraphNode, ...]
     content: Any = None
 
 
@@ -50,7 +50,7 @@ class Rectangle:
 
 
 @dataclass(frozen=True)
-class Line:
+class GraphLine:
     """A piece of a net: down from `start` to `bend`, in a curve to `end`, down to `tip`. at: the leaf it ends on."""
 
     net: Net
@@ -60,25 +60,25 @@ class Line:
     end_x: float
     end: float
     tip: float
-    at: Node | None
+    at: GraphNode | None
 
 
 @dataclass(frozen=True)
-class Layout:
+class GraphLayout:
     """places: of all nodes but the outermost. crossings: of lines, as far as the layout knows them."""
 
     width: float
     height: float
-    places: dict[Node, Rectangle]
-    lines: tuple[Line, ...]
+    places: dict[GraphNode, Rectangle]
+    lines: tuple[GraphLine, ...]
     crossings: int
 
 
-def laid_out(root: Node, nets: Sequence[Net], last: Sequence[Node] = ()) -> Layout:
+def laid_out(root: GraphNode, nets: Sequence[Net], last: Sequence[GraphNode] = ()) -> GraphLayout:
     """Places all nodes in `root`. last: children of it for the lowest layer."""
     parents = {child: node for node in _boxes(root) for child in node.children}
-    orders: dict[Node, _PortOrder] = {}
-    best: Layout | None = None
+    orders: dict[GraphNode, _PortOrder] = {}
+    best: GraphLayout | None = None
     for _ in range(_TURNS):
         found = _Turn(parents, nets, last, orders).layout(root)
         if best is None or found.crossings < best.crossings:
@@ -99,10 +99,10 @@ class _PortOrder:
 class _Box:
     """A box that has been laid out. left, top: of its content, in the content's own coordinates."""
 
-    slots: dict[Node, Slot]
+    slots: dict[GraphNode, LayerSlot]
     layers: Layers
-    inputs: dict[Net, Slot]
-    outputs: dict[Net, Slot]
+    inputs: dict[Net, LayerSlot]
+    outputs: dict[Net, LayerSlot]
     left: float
     width: float
     top: float
@@ -113,27 +113,31 @@ class _Turn:
     """One layout of all boxes, the inner ones first. orders: of the ports, which it reads and then writes."""
 
     def __init__(
-        self, parents: dict[Node, Node], nets: Sequence[Net], last: Sequence[Node], orders: dict[Node, _PortOrder]
+        self,
+        parents: dict[GraphNode, GraphNode],
+        nets: Sequence[Net],
+        last: Sequence[GraphNode],
+        orders: dict[GraphNode, _PortOrder],
     ):
         self.parents, self.last = parents, last
         self.before, self.orders = dict(orders), orders
-        self.boxes: dict[Node, _Box] = {}
-        self.nets: dict[Node, list[Net]] = {}
+        self.boxes: dict[GraphNode, _Box] = {}
+        self.nets: dict[GraphNode, list[Net]] = {}
         for net in nets:
             for box in dict.fromkeys(each for leaf in (net.source, *net.sinks) for each in self._around(leaf)):
                 self.nets.setdefault(box, []).append(net)
-        self.places: dict[Node, Rectangle] = {}
-        self.lines: list[Line] = []
+        self.places: dict[GraphNode, Rectangle] = {}
+        self.lines: list[GraphLine] = []
 
-    def layout(self, root: Node) -> Layout:
+    def layout(self, root: GraphNode) -> GraphLayout:
         self._box(root)
         box = self.boxes[root]
         self._draw(root, -box.left + _PADDING, -box.top + _PADDING)
         crossings = sum(each.layers.crossings for each in self.boxes.values())
         size = box.width + 2 * _PADDING, box.height + 2 * _PADDING
-        return Layout(*size, self.places, tuple(self.lines), crossings)
+        return GraphLayout(*size, self.places, tuple(self.lines), crossings)
 
-    def _around(self, leaf: Node) -> list[Node]:
+    def _around(self, leaf: GraphNode) -> list[GraphNode]:
         """The boxes that a leaf is in, the innermost first."""
         found = []
         while leaf in self.parents:
@@ -141,7 +145,7 @@ class _Turn:
             found.append(leaf)
         return found
 
-    def _child(self, box: Node, leaf: Node) -> Node | None:
+    def _child(self, box: GraphNode, leaf: GraphNode) -> GraphNode | None:
         """The child of a box that a leaf is in, or is."""
         while leaf in self.parents:
             if self.parents[leaf] is box:
@@ -149,15 +153,15 @@ class _Turn:
             leaf = self.parents[leaf]
         return None
 
-    def _box(self, node: Node) -> None:
-        slots: dict[Node, Slot] = {}
+    def _box(self, node: GraphNode) -> None:
+        slots: dict[GraphNode, LayerSlot] = {}
         for turn, child in enumerate(node.children):
             if child.children:
                 self._box(child)
                 inner = self.boxes[child]
-                slots[child] = Slot(child, inner.width, inner.height, turn, *_ports(inner))
+                slots[child] = LayerSlot(child, inner.width, inner.height, turn, *_ports(inner))
             else:
-                slots[child] = Slot(child, child.width, child.height, turn)
+                slots[child] = LayerSlot(child, child.width, child.height, turn)
         inputs, outputs, nets = self._nets(node, slots)
         last = [slots[each] for each in self.last if each in slots]
         children = [slots[each] for each in node.children]
@@ -180,21 +184,21 @@ class _Turn:
         self._learn(layers)
 
     def _nets(
-        self, node: Node, slots: dict[Node, Slot]
-    ) -> tuple[dict[Net, Slot], dict[Net, Slot], list[tuple[Net, Slot, list[Slot]]]]:
+        self, node: GraphNode, slots: dict[GraphNode, LayerSlot]
+    ) -> tuple[dict[Net, LayerSlot], dict[Net, LayerSlot], list[tuple[Net, LayerSlot, list[LayerSlot]]]]:
         """The ports of a box, and the nets in it, between its children and ports."""
-        inputs: dict[Net, Slot] = {}
-        outputs: dict[Net, Slot] = {}
-        nets: list[tuple[Net, Slot, list[Slot]]] = []
+        inputs: dict[Net, LayerSlot] = {}
+        outputs: dict[Net, LayerSlot] = {}
+        nets: list[tuple[Net, LayerSlot, list[LayerSlot]]] = []
         order = self.before.get(node, _PortOrder())
         for net in self.nets.get(node, ()):
             inner = self._child(node, net.source)
             reached = [self._child(node, sink) for sink in net.sinks]
             sinks = [slots[each] for each in dict.fromkeys(reached) if each is not None and each is not inner]
             if inner is None:
-                inputs[net] = Slot(None, 0.0, 0.0, order.inputs.get(net, 0.0))
+                inputs[net] = LayerSlot(None, 0.0, 0.0, order.inputs.get(net, 0.0))
             elif None in reached:
-                outputs[net] = Slot(None, 0.0, 0.0, order.outputs.get(net, 0.0))
+                outputs[net] = LayerSlot(None, 0.0, 0.0, order.outputs.get(net, 0.0))
                 sinks.append(outputs[net])
             if sinks:
                 nets.append((net, inputs[net] if inner is None else slots[inner], sinks))
@@ -202,8 +206,8 @@ class _Turn:
 
     def _spread(self, layers: Layers) -> None:
         """Lets the lines of a leaf end side by side."""
-        entering: dict[Slot, list[tuple[float, Net]]] = {}
-        leaving: dict[Slot, dict[Net, float]] = {}
+        entering: dict[LayerSlot, list[tuple[float, Net]]] = {}
+        leaving: dict[LayerSlot, dict[Net, float]] = {}
         for link in layers.links:
             if link.lower.node is not None and not link.lower.node.children:
                 entering.setdefault(link.lower, []).append((link.starts, link.net))
@@ -221,7 +225,7 @@ class _Turn:
             if link.upper.node is not None and link.upper.node.children:
                 self.orders.setdefault(link.upper.node, _PortOrder()).outputs[link.net] = link.ends
 
-    def _draw(self, node: Node, x: float, y: float) -> None:
+    def _draw(self, node: GraphNode, x: float, y: float) -> None:
         """Gives the nodes and lines of a box their places. x, y: what is added to its coordinates."""
         box = self.boxes[node]
         tops, bottoms = box.layers.tops, box.layers.bottoms
@@ -237,10 +241,12 @@ class _Turn:
             tip = tops[lower.layer] if lower.node is None else lower.y
             at = lower.node if lower.node is not None and not lower.node.children else None
             bend, end = bottoms[upper.layer], tops[lower.layer]
-            self.lines.append(Line(link.net, x + link.starts, y + start, y + bend, x + link.ends, y + end, y + tip, at))
+            self.lines.append(
+                GraphLine(link.net, x + link.starts, y + start, y + bend, x + link.ends, y + end, y + tip, at)
+            )
 
 
-def _boxes(node: Node) -> list[Node]:
+def _boxes(node: GraphNode) -> list[GraphNode]:
     return [node, *(inner for child in node.children if child.children for inner in _boxes(child))]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
-from mlirad.explaining.pictures.nested_layout import Layout, Line, Net, Node, Rectangle, laid_out
+from mlirad.explaining.pictures.nested_layout import GraphLayout, GraphLine, Net, GraphNode, Rectangle, laid_out
 from mlirad.explaining.text_width import cut, width_of
 
 LETTER, LINE = 7.25, 16.0
@@ -50,18 +50,18 @@ class Label:
     tooltip: str = ""
 
 
-def leaf(label: Label) -> Node:
+def leaf(label: Label) -> GraphNode:
     """A node that is as large as its text."""
     longest = max(width_of(cut(text, LONGEST)) for text, _ in label.rows)
-    return Node(label, LETTER * longest + 2 * _SIDE, LINE * len(label.rows) + 2 * _ABOVE)
+    return GraphNode(label, LETTER * longest + 2 * _SIDE, LINE * len(label.rows) + 2 * _ABOVE)
 
 
-def box(heading: str, children: Sequence[Node], *, is_sequence: bool = False) -> Node:
+def box(heading: str, children: Sequence[GraphNode], *, is_sequence: bool = False) -> GraphNode:
     """A box that is wide enough for its heading. is_sequence: its children are drawn one below the other."""
-    return Node(heading, LETTER * len(heading) + 2 * _SIDE, children=tuple(children), is_sequence=is_sequence)
+    return GraphNode(heading, LETTER * len(heading) + 2 * _SIDE, children=tuple(children), is_sequence=is_sequence)
 
 
-def as_svg(root: Node, nets: Sequence[Net], title: str, last: Sequence[Node] = ()) -> str:
+def as_svg(root: GraphNode, nets: Sequence[Net], title: str, last: Sequence[GraphNode] = ()) -> str:
     """The picture, which needs nothing else."""
     found = laid_out(root, nets, last)
     boxes = [node for node in found.places if node.children]
@@ -75,7 +75,7 @@ def as_svg(root: Node, nets: Sequence[Net], title: str, last: Sequence[Node] = (
     return "\n".join([_head(found, title), *parts, "</svg>"])
 
 
-def _head(found: Layout, title: str) -> str:
+def _head(found: GraphLayout, title: str) -> str:
     size = f'width="{found.width:.0f}" height="{found.height:.0f}" viewBox="0 0 {found.width:.0f} {found.height:.0f}"'
     start = f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" role="img" {size}>'
     return f"{start}\n<title>{escape(title)}</title>\n<style>\n{_STYLE}</style>"
@@ -85,11 +85,11 @@ def _frame(place: Rectangle) -> str:
     return f'<rect class="box" {_rectangle(place)} rx="8"/>'
 
 
-def _heading(node: Node, place: Rectangle) -> str:
+def _heading(node: GraphNode, place: Rectangle) -> str:
     return f'<text class="heading" x="{place.x + _SIDE:.1f}" y="{place.y + LINE:.1f}">{escape(node.content)}</text>'
 
 
-def _leaf(node: Node, place: Rectangle) -> str:
+def _leaf(node: GraphNode, place: Rectangle) -> str:
     label: Label = node.content
     rows = "".join(
         f'<text class="{kind}" x="{place.x + _SIDE:.1f}" y="{place.y + _ABOVE + LINE * (number + 0.75):.1f}">'
@@ -104,7 +104,7 @@ def _rectangle(place: Rectangle) -> str:
     return f'x="{place.x:.1f}" y="{place.y:.1f}" width="{place.width:.1f}" height="{place.height:.1f}"'
 
 
-def _line(line: Line) -> str:
+def _line(line: GraphLine) -> str:
     half = (line.end - line.bend) / 2
     curve = (
         f"{line.x:.1f} {line.bend + half:.1f} {line.end_x:.1f} {line.end - half:.1f} {line.end_x:.1f} {line.end:.1f}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlirad.explaining.pictures.nested_layout import Net, Node
+from mlirad.explaining.pictures.nested_layout import Net, GraphNode
 from mlirad.explaining.pictures.svg import Label, as_svg, box, leaf
 from mlirad.explaining.traces.notation import BAR, DOT, accented, shown, subscript, value_text
 from mlirad.explaining.traces.shown_trips import ShownTrips
@@ -27,7 +27,7 @@ class _Part:
 
     heading: str
     is_sequence: bool = False
-    children: list[Node | _Part] = field(default_factory=list)
+    children: list[GraphNode | _Part] = field(default_factory=list)
     parts: dict[Any, _Part] = field(default_factory=dict)
 
     def part(self, key: Any, heading: str, *, is_sequence: bool = False) -> _Part:
@@ -36,7 +36,7 @@ class _Part:
             self.children.append(self.parts[key])
         return self.parts[key]
 
-    def node(self) -> Node:
+    def node(self) -> GraphNode:
         children = [each.node() if isinstance(each, _Part) else each for each in self.children]
         return box(self.heading, children, is_sequence=self.is_sequence)
 
@@ -45,9 +45,9 @@ class _Graph:
     def __init__(self, found: Sweeps):
         self.found = found
         self.trips = ShownTrips(step.variable for step in found.steps)
-        self.leaves: dict[int, Node] = {}  # by the numbers of variables; one for all that are hidden together
-        self.hidden: dict[Any, Node] = {}
-        self.sinks: dict[int, list[Node]] = {}
+        self.leaves: dict[int, GraphNode] = {}  # by the numbers of variables; one for all that are hidden together
+        self.hidden: dict[Any, GraphNode] = {}
+        self.sinks: dict[int, list[GraphNode]] = {}
 
     def svg(self, title: str) -> str:
         root = _Part("")
@@ -87,7 +87,7 @@ class _Graph:
         self.leaves[variable.number] = self.hidden[trip.run]
         self._take(variable, self.hidden[trip.run])
 
-    def _take(self, variable: Variable, node: Node) -> None:
+    def _take(self, variable: Variable, node: GraphNode) -> None:
         for operand in variable.operands:
             if isinstance(operand, Variable):
                 self.sinks.setdefault(operand.number, []).append(node)
@@ -108,11 +108,11 @@ class _Graph:
             rows.append((f"{shown(variable, BAR)} = {value_text(self.found.cotangents[variable.number])}", "adjoint"))
         return rows
 
-    def _argument(self, variable: Variable) -> Node:
+    def _argument(self, variable: Variable) -> GraphNode:
         rows = [(f"{shown(variable)} = {variable.name or 'x'}", "name"), (f"= {value_text(variable.value)}", "value")]
         return leaf(Label((*rows, *self._derivatives(variable)), f"given {self._kind(variable.number)}"))
 
-    def _step(self, step: TracedStep) -> Node:
+    def _step(self, step: TracedStep) -> GraphNode:
         variable = step.variable
         named = f" = {variable.name}" if variable.name else ""
         rows = [
@@ -124,7 +124,7 @@ class _Graph:
         tooltip = "\n".join(text for text, _ in rows)
         return leaf(Label(tuple(rows), f"step {self._kind(variable.number)}", tooltip))
 
-    def _result(self, number: int, result: Any) -> Node:
+    def _result(self, number: int, result: Any) -> GraphNode:
         name = f"y{subscript(number)}" if len(self.found.wengert.results) > 1 else "y"
         value = result.value if isinstance(result, Variable) else result
         rows = [(f"{name} = {value_text(value)}", "name")]

@@ -16,7 +16,7 @@ import pytest
 
 import mlirad
 from mlirad.cli import main
-from mlirad.explaining.pictures.nested_layout import Layout, Net, Node, Rectangle, laid_out
+from mlirad.explaining.pictures.nested_layout import GraphLayout, Net, GraphNode, Rectangle, laid_out
 from mlirad.explaining.text_width import cut, width_of
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -101,19 +101,19 @@ def drawn_for_docs(function: Any, args: tuple[float, ...]) -> str:
     return re.sub(r"at line (\d+)", lambda found: f"at line {int(found[1]) - first + 1}", picture)
 
 
-def random_graph(random: np.random.Generator) -> tuple[Node, list[Net]]:
+def random_graph(random: np.random.Generator) -> tuple[GraphNode, list[Net]]:
     """Leaves in boxes of boxes, and nets from leaves to later ones."""
-    leaves = [Node(None, float(random.integers(20, 120)), float(random.integers(20, 70))) for _ in range(40)]
-    nodes: list[Node] = list(leaves)
+    leaves = [GraphNode(None, float(random.integers(20, 120)), float(random.integers(20, 70))) for _ in range(40)]
+    nodes: list[GraphNode] = list(leaves)
     for _ in range(5):
         start = int(random.integers(len(nodes) - 4))
         stop = start + int(random.integers(2, 5))
-        nodes[start:stop] = [Node("", children=tuple(nodes[start:stop]), is_sequence=bool(random.integers(2)))]
+        nodes[start:stop] = [GraphNode("", children=tuple(nodes[start:stop]), is_sequence=bool(random.integers(2)))]
     nets = []
     for number, leaf in enumerate(leaves[:-1]):
         sinks = random.choice(np.arange(number + 1, 40), min(3, 39 - number), replace=False)
         nets.append(Net(leaf, tuple(leaves[each] for each in sinks)))
-    return Node("", children=tuple(nodes)), nets
+    return GraphNode("", children=tuple(nodes)), nets
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -139,7 +139,7 @@ def test_nodes_do_not_overlap_and_lines_reach_them(seed: int) -> None:
             assert at_source or any(abs(x - a) < 1e-6 and abs(y - b) < 1e-6 for a, b in ended)
 
 
-def check_boxes(found: Layout, node: Node, around: Rectangle) -> None:
+def check_boxes(found: GraphLayout, node: GraphNode, around: Rectangle) -> None:
     places = [found.places[child] for child in node.children]
     for one, other in combinations(places, 2):
         apart = (
@@ -161,15 +161,15 @@ def check_boxes(found: Layout, node: Node, around: Rectangle) -> None:
 
 
 def test_lines_cross_only_where_they_must() -> None:
-    tops = [Node(None, 40.0, 20.0) for _ in range(6)]
+    tops = [GraphNode(None, 40.0, 20.0) for _ in range(6)]
     order = [3, 0, 5, 1, 4, 2]
-    lower = [Node(None, 40.0, 20.0) for _ in order]
+    lower = [GraphNode(None, 40.0, 20.0) for _ in order]
     parallel = [Net(tops[number], (node,)) for number, node in zip(order, lower, strict=True)]
-    assert laid_out(Node("", children=(*tops, *lower)), parallel).crossings == 0
-    inside = Node("", children=tuple(lower))  # and in a box, whose ports are put into this order
-    assert laid_out(Node("", children=(*tops, inside)), parallel).crossings == 0
+    assert laid_out(GraphNode("", children=(*tops, *lower)), parallel).crossings == 0
+    inside = GraphNode("", children=tuple(lower))  # and in a box, whose ports are put into this order
+    assert laid_out(GraphNode("", children=(*tops, inside)), parallel).crossings == 0
     both = [Net(each, (lower[0], lower[1])) for each in tops[:2]]  # K2,2 crosses once
-    assert laid_out(Node("", children=(*tops[:2], *lower[:2])), both).crossings == 1
+    assert laid_out(GraphNode("", children=(*tops[:2], *lower[:2])), both).crossings == 1
 
 
 def test_long_texts_are_cut() -> None:
