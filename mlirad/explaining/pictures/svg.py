@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
-from mlirad.explaining.pictures.nested_layout import GraphLayout, GraphLine, Net, GraphNode, Rectangle, laid_out
+from mlirad.explaining.pictures.nested_layout import GraphLayout, GraphLine, GraphNode, Net, Rectangle, laid_out
 from mlirad.explaining.text_width import cut, width_of
 
 LETTER, LINE = 7.25, 16.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlirad.explaining.pictures.nested_layout import Net, GraphNode
+from mlirad.explaining.pictures.nested_layout import GraphNode, Net
 from mlirad.explaining.pictures.svg import Label, as_svg, box, leaf
 from mlirad.explaining.traces.notation import BAR, DOT, accented, shown, subscript, value_text
 from mlirad.explaining.traces.shown_trips import ShownTrips

@@ -16,7 +16,7 @@ import pytest
 
 import mlirad
 from mlirad.cli import main
-from mlirad.explaining.pictures.nested_layout import GraphLayout, Net, GraphNode, Rectangle, laid_out
+from mlirad.explaining.pictures.nested_layout import GraphLayout, GraphNode, Net, Rectangle, laid_out
 from mlirad.explaining.text_width import cut, width_of
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
