@@ -1,8 +1,7 @@
-"""Reads: nothing. Writes: for values and gradients of whole-array programs, their loop nests, the bytes that these move,
-the memory of a call and its time. Leaves: 0.
+"""Reads: nothing. Writes: of whole-array programs and their gradients, the loop nests, the bytes that these move, the
+memory of a call and its time. Leaves: 0.
 
-The bytes are those of every array that a nest reads or writes, once: what a cache saves is not subtracted. With a C
-compiler (`--c gcc`) the same loops by hand are beside them, with libmvec's vector functions.
+The bytes are those of every array that a nest reads or writes, once: what a cache saves is not subtracted.
 """
 
 from __future__ import annotations
@@ -58,14 +57,13 @@ def jacobi_2d(a, steps=10):
 
 @dataclass(frozen=True)
 class Counted:
-    """What a call's nests do: their number, the bytes of the arrays they read and write, loops of loops counted once."""
+    """The nests of a program, and the bytes of the arrays that they read and write; a nest in a loop counts once."""
 
     nests: int
     moved: int
 
 
 def count(kernel: Any, arguments: tuple[Any, ...]) -> Counted:
-    from xdsl.dialects import linalg, memref
     from xdsl.dialects.builtin import MemRefType
 
     from mlirad.pipeline import run
@@ -127,10 +125,7 @@ def main() -> int:
             counted = count(kernel, arguments)
             kernel(*arguments)
             memory = kernel.last_memory()
-            print(
-                f"| {name} | {what} | {counted.nests} | {counted.moved / 1e6:.1f} | {memory} |"
-                f" {seconds * 1e3:.2f} |"
-            )
+            print(f"| {name} | {what} | {counted.nests} | {counted.moved / 1e6:.1f} | {memory} | {seconds * 1e3:.2f} |")
     return 0
 
 

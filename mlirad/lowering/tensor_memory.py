@@ -8,7 +8,6 @@ from __future__ import annotations
 from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, MemRefType, TensorType
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
@@ -47,8 +46,6 @@ def is_output_read(op: LinalgStructuredOperation, index: int) -> bool:
 
 def is_written_where_read(op: LinalgStructuredOperation, read: int, written: int) -> bool:
     """Whether each element of operand `read` is read only by the iteration that writes that element of `written`."""
-    if any(iterator.data is not IteratorType.PARALLEL for iterator in op.get_iterator_types()):
-        return False
     maps = op.get_indexing_maps().data
     source, target = maps[read].data, maps[written].data
     dims = {expr.position for expr in target.results if isinstance(expr, AffineDimExpr)}

@@ -6,6 +6,7 @@ What xDSL 0.74 lacks, by file; with the thread of xdslproject/xdsl where one is 
   merge such an op. (The traits exist since #2640 and #2987; linalg does not use them.)
 * `vector_arith.py`: casts, comparisons and `select` of `arith` on vectors, which MLIR has.
 * `complex_fills.py`: `linalg.fill` of complex numbers, which MLIR has.
+* `generic_results.py`: text of `linalg.generic` with several results that parses back.
 * `while_locations.py`: text of `scf.while` with locations that parses back.
 * `remf.py`: the op `arith.remf`, which MLIR has.
 * `effects.py`: an answer to "is this op pure?" that does not search the op's traits each time.
@@ -17,7 +18,7 @@ What xDSL 0.74 lacks, by file; with the thread of xdslproject/xdsl where one is 
 * `parser.py`: the place in the text of each op without `loc(...)` (#815, open), errors with a place, and strings in
   linear time.
 
-Reads: xDSL's classes. Writes: the classes of linalg, arith and scf that the first four files name, and the metaclass
+Reads: xDSL's classes. Writes: the classes of linalg, arith and scf that the first five files name, and the metaclass
 of all values, attributes and ops. Leaves: all others.
 No pass changes a class of xDSL: the result of others would depend on whether it ran before them.
 """
@@ -25,6 +26,7 @@ No pass changes a class of xDSL: the result of others would depend on whether it
 from __future__ import annotations
 
 from mlirad.xdsl_support.complex_fills import mend_fills
+from mlirad.xdsl_support.generic_results import mend_generic_results
 from mlirad.xdsl_support.linalg_effects import declare_effects
 from mlirad.xdsl_support.plain_instance_checks import check_plainly
 from mlirad.xdsl_support.vector_arith import mend_vector_arith
@@ -33,5 +35,6 @@ from mlirad.xdsl_support.while_locations import mend_while_locations
 check_plainly()
 declare_effects()
 mend_fills()
+mend_generic_results()
 mend_vector_arith()
 mend_while_locations()

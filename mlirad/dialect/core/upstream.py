@@ -45,12 +45,17 @@ def generic(inputs: Sequence[SSAValue], out: SSAValue, maps: tuple[Dims, ...], b
     return insert(op).results[0]
 
 
+def map_of(loops: int, dims: Dims) -> AffineMapAttr:
+    """The indexing map of an array whose axes run along `dims`, of so many loops."""
+    return AffineMapAttr(AffineMap(loops, 0, tuple(map(AffineDimExpr, dims))))
+
+
 @lru_cache(1024)
 def _structure(maps: tuple[Dims, ...]) -> tuple[ArrayAttr, ArrayAttr]:
     """The indexing maps and the iterator types."""
     loops = 1 + max((dim for dims in maps for dim in dims), default=-1)
     kinds = [IteratorType.PARALLEL if dim in maps[-1] else IteratorType.REDUCTION for dim in range(loops)]
-    indexing = [AffineMapAttr(AffineMap(loops, 0, tuple(map(AffineDimExpr, dims)))) for dims in maps]
+    indexing = [map_of(loops, dims) for dims in maps]
     return ArrayAttr(indexing), ArrayAttr([IteratorTypeAttr(kind) for kind in kinds])
 
 

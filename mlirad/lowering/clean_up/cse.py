@@ -54,6 +54,11 @@ class Cse(ModulePass):
         _Scopes(RemovableCalls(op), _Numbers()).visit_regions(op)
 
 
+def merge_equal(block: Block) -> None:
+    """Replace each op in a block by an equal one before it."""
+    _Scopes(frozenset(), _Numbers()).visit(block)
+
+
 @dataclass
 class _Numbers:
     """A number for each attribute, the same for equal ones. Hashing is slow, so each object is hashed once."""
@@ -79,7 +84,7 @@ class _Scopes:
 
     pure: the functions that only compute their results."""
 
-    pure: RemovableCalls
+    pure: RemovableCalls | frozenset[str]
     numbers: _Numbers
     known: dict[Hashable, Operation] = field(default_factory=dict)
     truth: dict[SSAValue, bool] = field(default_factory=dict)

@@ -135,10 +135,11 @@ def _assemble(text: str) -> str:
 
 
 def _linalg() -> list[ModulePass]:
+    from mlirad.lowering.to_linalg.merge_nests import MergeNests
     from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
     from mlirad.lowering.to_linalg.widen_halves import WidenHalves
 
-    return [WidenHalves(), NdToLinalg()]
+    return [WidenHalves(), NdToLinalg(), MergeNests()]
 
 
 def _bufferized() -> list[ModulePass]:

@@ -36,6 +36,7 @@ from mlirad.lowering.clean_up.canonicalize import Canonicalize
 from mlirad.lowering.clean_up.cse import Cse
 from mlirad.lowering.clean_up.dce import Dce
 from mlirad.lowering.clean_up.hoist import Hoist
+from mlirad.lowering.to_linalg.merge_nests import MergeNests
 from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
 from mlirad.testing import linalg_interpreter
 from mlirad.testing.expr_functions import ask_vjp, branch, for_loop, function, put
@@ -48,6 +49,7 @@ PIPELINES: dict[str, tuple[ModulePass, ...]] = {
     "plain": (NdToLinalg(fuse=False),),
     "fused": (NdToLinalg(),),
     "optimized": (*CLEAN, NdToLinalg()),
+    "merged": (*CLEAN, NdToLinalg(), MergeNests()),
 }
 
 
@@ -108,10 +110,16 @@ def test_fusion_fuses() -> None:
     assert 0 < after < before
 
 
+def test_merging_merges() -> None:
+    before = sum(len(generics(applied("optimized", random_ir.module(seed)))) for seed in range(20))
+    after = sum(len(generics(applied("merged", random_ir.module(seed)))) for seed in range(20))
+    assert 0 < after < before
+
+
 def test_mlir_accepts_random_programs(mlir_opt: Callable[..., str]) -> None:
     for seed in range(8):
         mlir_opt(str(applied("plain", random_ir.module(seed))))
-        mlir_opt(str(applied("optimized", random_ir.module(seed))))
+        mlir_opt(str(applied("merged", random_ir.module(seed))))
 
 
 def unsigned_ops(x: Expr, y: Expr) -> list[Expr]:

@@ -1,0 +1,419 @@
+"""Merges loop nests over the same points, if one reads what another reads or makes: a nest then has several results.
+
+Reads and writes: `linalg.generic` on tensors, and the order of the ops around them. Leaves: nests of products, of
+unknown sizes, of transposed operands, and those that only scalar loops could run.
+
+A nest joins an earlier one at its own place, so what uses the earlier one's results moves behind it. That is refused
+where an array would be overwritten before a nest has read it, which would cost a copy. An array that only nests of the
+same group read is not stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+
+from xdsl.context import Context
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, TensorType
+from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
+from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.passes import ModulePass
+
+from mlirad.analysis.memory import is_empty
+from mlirad.analysis.moves import Lifetimes
+from mlirad.dialect.core.effect_table import is_removable
+from mlirad.dialect.core.op import Dims
+from mlirad.dialect.core.upstream import map_of, segments
+from mlirad.lowering.clean_up.cse import merge_equal
+from mlirad.lowering.loop_body import Body, body_of
+from mlirad.lowering.rewriting import erase
+from mlirad.xdsl_support.traversal import ops_of
+
+_MOST_OUTPUTS = 6
+_MOST_ARRAYS = 14
+"""That one nest walks through: processors follow some sixteen streams."""
+_MOST_OPS = 256
+_LONG = 16
+"""From this length on, the innermost loop fills vectors by itself; a shorter one needs its neighbour for that."""
+
+
+@dataclass(frozen=True)
+class MergeNests(ModulePass):
+    """Merge nests over the same points. Here both read `%x`, and the sum reads what the other nest makes.
+
+    Before:
+
+        func.func @f(%x: tensor<8xf64>, %zero: tensor<f64>) -> (tensor<8xf64>, tensor<f64>) {
+          %0 = tensor.empty() : tensor<8xf64>
+          %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+                              iterator_types = ["parallel"]} ins(%x : tensor<8xf64>) outs(%0 : tensor<8xf64>) {
+          ^bb0(%a: f64, %old: f64):
+            %b = math.sin %a : f64
+            linalg.yield %b : f64
+          } -> tensor<8xf64>
+          %c = arith.constant 0.0 : f64
+          %1 = tensor.empty() : tensor<f64>
+          %2 = linalg.fill ins(%c : f64) outs(%1 : tensor<f64>) -> tensor<f64>
+          %s = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>],
+                              iterator_types = ["reduction"]} ins(%y : tensor<8xf64>) outs(%2 : tensor<f64>) {
+          ^bb0(%d: f64, %sum: f64):
+            %e = arith.addf %sum, %d : f64
+            linalg.yield %e : f64
+          } -> tensor<f64>
+          func.return %y, %s : tensor<8xf64>, tensor<f64>
+        }
+
+    After `mlirad-merge-nests`:
+
+        func.func @f(%x: tensor<8xf64>, %zero: tensor<f64>) -> (tensor<8xf64>, tensor<f64>) {
+          %0 = tensor.empty() : tensor<8xf64>
+          %c = arith.constant 0.000000e+00 : f64
+          %1 = tensor.empty() : tensor<f64>
+          %2 = linalg.fill ins(%c : f64) outs(%1 : tensor<f64>) -> tensor<f64>
+          %y, %s = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>,
+                                                    affine_map<(d0) -> ()>],
+                                   iterator_types = ["reduction"]}
+                   ins(%x : tensor<8xf64>) outs(%0, %2 : tensor<8xf64>, tensor<f64>) {
+          ^bb0(%a: f64, %old: f64, %sum: f64):
+            %b = math.sin %a : f64
+            %e = arith.addf %sum, %b : f64
+            linalg.yield %b, %e : f64, f64
+          } -> (tensor<8xf64>, tensor<f64>)
+          func.return %y, %s : tensor<8xf64>, tensor<f64>
+        }
+    """
+
+    name = "mlirad-merge-nests"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for block in _blocks(op):
+            if sum(1 for each in block.ops if isinstance(each, GenericOp)) > 1:
+                _Merging(block).run()
+
+
+def _blocks(op: Operation) -> Iterator[Block]:
+    """The blocks in an op, but not the bodies of linalg ops."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in ops_of(block):
+                if inner.regions and not isinstance(inner, GenericOp | FillOp):
+                    yield from _blocks(inner)
+            yield block
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """A generic. sizes: of its loops. maps: of its operands. reduced: the loops that its results lack."""
+
+    op: GenericOp
+    sizes: tuple[int, ...]
+    maps: tuple[Dims, ...]
+    reduced: frozenset[int]
+    body: Body
+
+    @property
+    def all_loops(self) -> Dims:
+        return tuple(range(len(self.sizes)))
+
+    @property
+    def layout(self) -> frozenset[Dims]:
+        """The ways in which operands walk through memory: those that numbers and whole sums have do not count."""
+        return frozenset(map for map in self.maps if map)
+
+    def walked(self) -> Iterator[SSAValue]:
+        """The arrays of which each point reads an element of its own."""
+        return (value for value, map in zip(self.op.inputs, self.maps, strict=False) if map == self.all_loops)
+
+
+def _nest_of(op: Operation) -> _Nest | None:
+    """What a nest must be like to be merged with others."""
+    if not isinstance(op, GenericOp) or not all(map(_is_fresh, op.outputs)):
+        return None
+    maps = [_dims(attribute.data) for attribute in op.indexing_maps.data]
+    sizes: dict[int, int] = {}
+    for value, dims in zip(op.operands, maps, strict=True):
+        if dims is None:
+            return None
+        if isinstance(value.type, TensorType):
+            sizes.update(zip(dims, value.type.get_shape(), strict=True))
+    loops = len(op.iterator_types.data)
+    if loops == 0 or len(sizes) < loops or any(size < 1 for size in sizes.values()):
+        return None
+    found = [dims for dims in maps if dims is not None]
+    written = found[len(op.inputs) :]
+    reduced = frozenset(range(loops)).difference(*written[:1])
+    is_product = bool(reduced) and any(dims and len(dims) < loops for dims in found[: len(op.inputs)])
+    if any(frozenset(range(loops)).difference(dims) != reduced for dims in written):
+        return None
+    body = body_of(op.body.block)
+    if not body.is_vectorizable or (is_product and body.is_multiply_add):
+        return None
+    outs = op.body.block.args[len(op.inputs) :]
+    if not reduced and any(out.first_use is not None for out in outs):
+        return None
+    if reduced and any(body.combiner(number, out.index) is None for number, out in enumerate(outs)):
+        return None
+    return _Nest(op, tuple([sizes[d] for d in range(loops)]), tuple(found), reduced, body)
+
+
+def _dims(map: AffineMap) -> Dims | None:
+    """The loops that the axes of an operand run along, if they are in order."""
+    dims = [each.position for each in map.results if isinstance(each, AffineDimExpr)]
+    return tuple(dims) if len(dims) == len(map.results) and dims == sorted(set(dims)) else None
+
+
+def _is_fresh(out: SSAValue) -> bool:
+    """Whether nothing is read of what is there, or one number that is everywhere."""
+    return is_empty(out) or (isinstance(out.owner, FillOp) and is_empty(out.owner.outputs[0]))
+
+
+@dataclass(eq=False)
+class _Group:
+    """Nests that become one. bits: their places in the block, as a set of bits. needs: with all that they depend on."""
+
+    nests: list[_Nest]
+    bits: int
+    needs: int
+
+    @property
+    def reduced(self) -> frozenset[int]:
+        return frozenset().union(*[nest.reduced for nest in self.nests])
+
+    def fits(self, nest: _Nest) -> bool:
+        """Whether a nest may become part of it, if the order of the ops allows it."""
+        first = self.nests[0]
+        if first.sizes != nest.sizes or (nest.reduced and self.reduced and nest.reduced != self.reduced):
+            return False
+        layouts = [each.layout for each in (*self.nests, nest)]
+        if len(nest.sizes) > 1 and nest.sizes[-1] < _LONG and any(each != layouts[0] for each in layouts):
+            return False
+        ops = [each.op for each in (*self.nests, nest)]
+        arrays = {value for op in ops for value in op.inputs if isinstance(value.type, TensorType)}
+        outputs = sum([len(op.outputs) for op in ops])
+        length = sum([sum(1 for _ in op.body.block.ops) for op in ops])
+        return outputs <= _MOST_OUTPUTS and len(arrays) + outputs <= _MOST_ARRAYS and length <= _MOST_OPS
+
+
+@dataclass
+class _Merging:
+    """Merges the nests of one block.
+
+    needs: of each op, by its place, the places of those that it depends on, as a set of bits.
+    touching: by array, the groups that read or make each of its elements once.
+    """
+
+    block: Block
+    ops: list[Operation] = field(init=False)
+    place: dict[Operation, int] = field(init=False)
+    needs: list[int] = field(default_factory=list)
+    group_of: dict[Operation, _Group] = field(default_factory=dict)
+    touching: dict[SSAValue, list[_Group]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.ops = list(self.block.ops)
+        self.place = {op: place for place, op in enumerate(self.ops)}
+        self.lifetimes = Lifetimes(self.block)
+
+    def run(self) -> None:
+        for place, op in enumerate(self.ops):
+            needs = 0
+            for value in _read_by(op):
+                needs |= self._needs_of(value.owner)
+            self.needs.append(needs)
+            if op.regions and not isinstance(op, GenericOp | FillOp):
+                self.touching.clear()  # what a loop has run in between is no longer in the cache
+            elif (nest := _nest_of(op)) is not None:
+                self._place(nest, place)
+        groups = [group for group in dict.fromkeys(self.group_of.values()) if len(group.nests) > 1]
+        for group in groups:
+            _merge(group.nests)
+        if groups:
+            _sort(self.block)
+
+    def _needs_of(self, owner: Operation | Block) -> int:
+        """The places of an op of the block and of all that it depends on."""
+        if not isinstance(owner, Operation) or owner not in self.place:
+            return 0
+        group = self.group_of.get(owner)
+        return group.needs if group is not None else self.needs[self.place[owner]] | 1 << self.place[owner]
+
+    def _place(self, nest: _Nest, place: int) -> None:
+        walked = list(nest.walked())
+        groups = dict.fromkeys(group for value in walked for group in reversed(self.touching.get(value, [])))
+        group = next((each for each in groups if each.fits(nest) and self._may_join(each, nest, place)), None)
+        if group is None:
+            group = _Group([], 0, 0)
+        else:
+            self._delay(group, place)
+        group.nests.append(nest)
+        group.bits |= 1 << place
+        group.needs |= self.needs[place] | 1 << place
+        self.group_of[nest.op] = group
+        made = () if nest.reduced else nest.op.results
+        for value in (*walked, *made):
+            mine = self.touching.setdefault(value, [])
+            if group not in mine:
+                mine.append(group)
+
+    def _delayed(self, group: _Group, place: int) -> list[int]:
+        """The places before this one of what depends on a group."""
+        first = min(self.place[nest.op] for nest in group.nests)
+        return [each for each in range(first, place) if self.needs[each] & group.bits and not group.bits >> each & 1]
+
+    def _may_join(self, group: _Group, nest: _Nest, place: int) -> bool:
+        op = nest.op
+        for index, value in enumerate(op.operands):
+            made = next((each for each in group.nests if each.op is value.owner), None)
+            if made is not None:
+                if made.reduced or nest.maps[index] != nest.all_loops:
+                    return False
+            elif self._needs_of(value.owner) & group.bits:
+                return False
+        if any(self._needs_of(value.owner) & group.bits for value in _captured(op)):
+            return False
+        delayed = [self.ops[each] for each in self._delayed(group, place)]
+        if not all(is_removable(each) for each in delayed):
+            return False
+        others = dict.fromkeys(self.group_of[each] for each in delayed if each in self.group_of)
+        moved = {*delayed, *(each.op for moving in (group, *others) for each in moving.nests)}
+        return not any(
+            self.lifetimes.is_taken_between(value, each, op)
+            for each in moved
+            for value in _read_by(each)
+            if isinstance(value.type, TensorType) and not _is_fresh(value)
+        )
+
+    def _delay(self, group: _Group, place: int) -> None:
+        """What depends on a group depends on the op at this place, too."""
+        more = self.needs[place] | 1 << place
+        for each in self._delayed(group, place):
+            self.needs[each] |= more
+            if (other := self.group_of.get(self.ops[each])) is not None:
+                other.needs |= more
+
+
+def _captured(op: Operation) -> Iterator[SSAValue]:
+    """What the ops in an op's regions read; what is made there is in it, too."""
+    return (
+        value
+        for region in op.regions
+        for block in region.blocks
+        for inner in _inside(block)
+        for value in inner.operands
+    )
+
+
+def _inside(block: Block) -> Iterator[Operation]:
+    for op in block.ops:
+        yield op
+        for region in op.regions:
+            for inner in region.blocks:
+                yield from _inside(inner)
+
+
+def _read_by(op: Operation) -> Iterator[SSAValue]:
+    yield from op.operands
+    if op.regions:
+        yield from _captured(op)
+
+
+def _merge(nests: Sequence[_Nest]) -> None:
+    """One generic in the place of the last of some, with those of their results that others read."""
+    ops = [nest.op for nest in nests]
+    last = ops[-1]
+    inputs: dict[tuple[SSAValue, Dims], SSAValue] = {}
+    body = Block()
+    made: dict[SSAValue, SSAValue] = {}
+    kept: list[tuple[OpResult, SSAValue, Dims, SSAValue]] = []  # result, memory, loops, what is yielded
+    for nest in nests:
+        block, count = nest.op.body.block, len(nest.op.inputs)
+        for value, dims, argument in zip(nest.op.inputs, nest.maps, block.args, strict=False):
+            if value not in made and (value, dims) not in inputs:
+                inputs[value, dims] = body.insert_arg(argument.type, len(inputs))
+            argument.replace_all_uses_with(made[value] if value in made else inputs[value, dims])
+        outs = [body.insert_arg(argument.type, len(body.args)) for argument in block.args[count:]]
+        for argument, mine in zip(block.args[count:], outs, strict=True):
+            argument.replace_all_uses_with(mine)
+        yielded = list(nest.body.results)
+        for inner in ops_of(block):
+            inner.detach()
+            if isinstance(inner, YieldOp):
+                inner.drop_all_references()
+            else:
+                body.add_op(inner)
+        made.update(zip(nest.op.results, yielded, strict=True))
+        for result, out, dims, mine, value in zip(
+            nest.op.results, nest.op.outputs, nest.maps[count:], outs, yielded, strict=True
+        ):
+            if all(use.operation in ops for use in result.uses):
+                body.erase_arg(mine)
+            else:
+                kept.append((result, out, dims, value))
+    body.add_op(YieldOp(*[value for _, _, _, value in kept]))
+    merge_equal(body)
+    yielding = body.last_op
+    assert yielding is not None
+    loops = len(nests[0].sizes)
+    reduced = frozenset().union(*[nest.reduced for nest in nests])
+    kinds = [IteratorType.REDUCTION if d in reduced else IteratorType.PARALLEL for d in range(loops)]
+    maps = [*(dims for _, dims in inputs), *(dims for _, _, dims, _ in kept)]
+    memory = [out for _, out, _, _ in kept]
+    merged = GenericOp.create(
+        operands=[*(value for value, _ in inputs), *memory],
+        result_types=[out.type for out in memory],
+        properties={
+            "indexing_maps": ArrayAttr([map_of(loops, dims) for dims in maps]),
+            "iterator_types": ArrayAttr([IteratorTypeAttr(kind) for kind in kinds]),
+            "operandSegmentSizes": segments(len(inputs), len(memory)),
+        },
+        regions=[Region(body)],
+        location=last.location,
+    )
+    assert last.parent is not None
+    last.parent.insert_op_before(merged, last)
+    for (result, _, _, _), new in zip(kept, merged.results, strict=True):
+        new.name_hint = result.name_hint
+        result.replace_all_uses_with(new)
+    for op in reversed(ops):
+        outputs = list(op.outputs)
+        erase(op)
+        for out in outputs:
+            _erase_unused(out)
+
+
+def _erase_unused(out: SSAValue) -> None:
+    """Memory that nothing is written to, and what it was filled with."""
+    if out.first_use is None and isinstance(out.owner, FillOp | tensor.EmptyOp):
+        memory = out.owner.operands[-1] if isinstance(out.owner, FillOp) else None
+        erase(out.owner)
+        if memory is not None:
+            _erase_unused(memory)
+
+
+def _sort(block: Block) -> None:
+    """Order the ops so that each comes after what it reads, and otherwise as they were."""
+    ops = list(block.ops)
+    place = {op: number for number, op in enumerate(ops)}
+    readers: list[list[int]] = [[] for _ in ops]
+    missing = [0] * len(ops)
+    for number, op in enumerate(ops):
+        owners = (value.owner for value in _read_by(op))
+        for maker in {place[owner] for owner in owners if isinstance(owner, Operation) and owner in place}:
+            readers[maker].append(number)
+            missing[number] += 1
+    ready = [number for number, count in enumerate(missing) if count == 0]
+    heapify(ready)
+    for op in ops:
+        op.detach()
+    while ready:
+        number = heappop(ready)
+        block.add_op(ops[number])
+        for reader in readers[number]:
+            missing[reader] -= 1
+            if missing[reader] == 0:
+                heappush(ready, reader)
+    assert not any(missing), "internal error: merged nests depend on one another"

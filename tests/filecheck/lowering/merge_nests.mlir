@@ -1,0 +1,87 @@
+// RUN: mlirad-opt %s -p 'mlirad-nd-to-linalg,mlirad-merge-nests' | filecheck %s
+// Nests over the same points become one with several results, if one reads what another reads or makes: each array is
+// then read once, and what only these nests read is not stored.
+//
+//     x --> exp --> mul by s --> y           sin and the second sum are computed while exp is summed; y needs that sum,
+//            +----> sum --> s                 so it is another nest
+//     x --> sin
+
+// A value and its gradient: exp and cos are computed once, and only the gradient is stored.
+// CHECK-LABEL: func.func public @value_and_gradient
+// CHECK-COUNT-1: linalg.generic
+// CHECK-SAME:    iterator_types = ["reduction"]} ins(%x : tensor<64xf64>) outs(%{{.*}}, %{{.*}} : tensor<f64>, tensor<64xf64>)
+// CHECK-COUNT-1:   math.exp
+// CHECK-NOT:       math.exp
+// CHECK:           linalg.yield %{{.*}}, %{{.*}} : f64, f64
+// CHECK-NOT:     linalg.generic
+// CHECK:         func.return
+func.func public @value_and_gradient(%x: tensor<64xf64>) -> (f64, tensor<64xf64>) {
+  %e = nd.exp %x : tensor<64xf64>
+  %p = nd.mul %e, %x : tensor<64xf64>
+  %s = nd.sum %p {axes = array<i64: 0>} : tensor<64xf64> to f64
+  %d = nd.add %p, %e : tensor<64xf64>
+  func.return %s, %d : f64, tensor<64xf64>
+}
+
+// What needs the sum of all elements is another nest; what moves behind the last nest keeps its order.
+// CHECK-LABEL: func.func public @two_passes
+// CHECK:         %[[E:.*]], %[[S:.*]], %[[C:.*]] = linalg.generic
+// CHECK-SAME:      iterator_types = ["parallel", "reduction"]
+// CHECK:         linalg.generic
+// CHECK-SAME:      ins(%[[E]], %[[S]] :
+// CHECK-NOT:     linalg.generic
+// CHECK:         func.return
+func.func public @two_passes(%x: tensor<4x32xf64>) -> (tensor<4x32xf64>, tensor<4xf64>) {
+  %e = nd.exp %x : tensor<4x32xf64>
+  %s = nd.sum %e {axes = array<i64: 1>} : tensor<4x32xf64> to tensor<4xf64>
+  %w = nd.broadcast %s {dims = array<i64: 0>} : tensor<4xf64> to tensor<4x32xf64>
+  %y = nd.div %e, %w : tensor<4x32xf64>
+  %c = nd.sum %x {axes = array<i64: 1>} : tensor<4x32xf64> to tensor<4xf64>
+  func.return %y, %c : tensor<4x32xf64>, tensor<4xf64>
+}
+
+// Sums along different axes need different loops; so do arrays of different shapes.
+// CHECK-LABEL: func.func public @apart
+// CHECK-COUNT-3: linalg.generic
+// CHECK:         func.return
+func.func public @apart(%x: tensor<4x32xf64>, %v: tensor<32xf64>) -> (tensor<4xf64>, tensor<32xf64>, tensor<32xf64>) {
+  %a = nd.sum %x {axes = array<i64: 1>} : tensor<4x32xf64> to tensor<4xf64>
+  %b = nd.sum %x {axes = array<i64: 0>} : tensor<4x32xf64> to tensor<32xf64>
+  %c = nd.sin %v : tensor<32xf64>
+  func.return %a, %b, %c : tensor<4xf64>, tensor<32xf64>, tensor<32xf64>
+}
+
+// Short rows: elementwise loops run along the whole array, which they could not beside the sums of rows.
+// CHECK-LABEL: func.func public @short_rows
+// CHECK-COUNT-2: linalg.generic
+// CHECK:         func.return
+func.func public @short_rows(%x: tensor<99x3xf64>) -> (tensor<99x3xf64>, tensor<99xf64>) {
+  %y = nd.sin %x : tensor<99x3xf64>
+  %s = nd.sum %x {axes = array<i64: 1>} : tensor<99x3xf64> to tensor<99xf64>
+  func.return %y, %s : tensor<99x3xf64>, tensor<99xf64>
+}
+
+// The first nest would read x behind its last use, which overwrites it: it stays, rather than cost a copy.
+// CHECK-LABEL: func.func public @overwritten
+// CHECK:         linalg.generic
+// CHECK:         tensor.insert
+// CHECK:         linalg.generic
+// CHECK:         func.return
+func.func public @overwritten(%v: tensor<32xf64>, %i: i64, %n: f64) -> (tensor<32xf64>, f64, tensor<32xf64>) {
+  %x = nd.exp %v : tensor<32xf64>
+  %y = nd.sin %x : tensor<32xf64>
+  %z = nd.insert %n, %x[%i] : f64 into tensor<32xf64>
+  %p = nd.mul %y, %v : tensor<32xf64>
+  %s = nd.sum %p {axes = array<i64: 0>} : tensor<32xf64> to f64
+  func.return %y, %s, %z : tensor<32xf64>, f64, tensor<32xf64>
+}
+
+// Products keep their own loops.
+// CHECK-LABEL: func.func public @product
+// CHECK-COUNT-2: linalg.generic
+// CHECK:         func.return
+func.func public @product(%a: tensor<16x16xf64>, %b: tensor<16x16xf64>) -> (tensor<16x16xf64>, tensor<16x16xf64>) {
+  %c = nd.contract "ij,jk->ik" %a, %b : (tensor<16x16xf64>, tensor<16x16xf64>) -> tensor<16x16xf64>
+  %d = nd.sin %a : tensor<16x16xf64>
+  func.return %c, %d : tensor<16x16xf64>, tensor<16x16xf64>
+}
