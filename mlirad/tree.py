@@ -151,7 +151,7 @@ def build(kind: type, keys: tuple[Any, ...] | None, items: Sequence[Any]) -> Any
         data, *places = items
         return kind((data, tuple(places)) if keys[1] == "row" else tuple(items), shape=keys.shape)
     if isinstance(keys, GeneratorParts):
-        return generator_of(items[0])
+        return None if items[0] is None else generator_of(items[0])  # a generator has no cotangent
     named = dict(zip(keys, items, strict=True))
     return named if kind is dict else kind(**named)
 
@@ -181,6 +181,13 @@ def opaque_kind_in(structure: Structure) -> type | None:
     if isinstance(structure.keys, SparseParts | GeneratorParts):
         return structure.kind
     return next(filter(None, (opaque_kind_in(child) for child in structure.children)), None)
+
+
+def of_tangents(structure: Structure) -> Structure:
+    """The structure of tangents of what has this one: that of a random generator is one leaf, None."""
+    if isinstance(structure, Leaf) or isinstance(structure.keys, GeneratorParts):
+        return LEAF
+    return Node(structure.kind, structure.keys, tuple(of_tangents(child) for child in structure.children))
 
 
 def flatten_up_to(structure: Structure, value: Any) -> list[Any]:

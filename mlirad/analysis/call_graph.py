@@ -119,7 +119,7 @@ def has_ordered_effect(module: Operation, function: func.FuncOp) -> bool:
 def ordered_value_in(functions: Mapping[str, func.FuncOp], function: func.FuncOp) -> Operation | None:
     """The first op, in a function or in one that it calls or asks a derivative of, that gives another value each time
     it runs, such as a draw."""
-    return next((op for op in ops_reached(functions, function) if op.results and _is_ordered(op)), None)
+    return next((op for op in ops_reached(functions, function) if is_ordered_value(op)), None)
 
 
 def ops_reached(functions: Mapping[str, func.FuncOp], function: func.FuncOp) -> Iterator[Operation]:
@@ -132,6 +132,11 @@ def ops_reached(functions: Mapping[str, func.FuncOp], function: func.FuncOp) -> 
                 if name not in seen:
                     seen.add(name)
                     pending.append(functions[name])
+
+
+def is_ordered_value(op: Operation) -> bool:
+    """Whether an op gives another value each time it runs."""
+    return bool(op.results) and _is_ordered(op)
 
 
 def _is_ordered(op: Operation) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from mlirad.analysis.loops import LoopOp
 from mlirad.autodiff import call_adjoint, regions
 from mlirad.autodiff.call_adjoint import Recorded
 from mlirad.autodiff.cancel_clears import mark_clear
@@ -35,6 +36,12 @@ class Adjoint(Reverse):
 
     recorded: Recorded | None = None
     annihilates: bool = True
+
+    def replayed(self, op: LoopOp) -> LoopOp:
+        if self.recorded is None or op not in self.recorded.loops.copies:
+            return op
+        assert self.recorded.tapes is not None
+        return self.recorded.loops.replaying(op, self.recorded.tapes)
 
     def block(self, block: Block, last: Operation | None, cotangents: Cotangents, at: Mirror) -> None:
         op = last if last is not None else block.last_op

@@ -11,66 +11,84 @@ record begins. Records never change, so a pullback reads the tapes as they are a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import func, scf
+from xdsl.dialects import func
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from mlirad.analysis.loops import Loop, add_results, add_results_of, add_yields, branches
+from mlirad.analysis.loops import LoopOp, add_results, add_results_of
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.callees import FLOATS, INTEGERS, Callees, Halved, Reversed, live_calls, retarget
 from mlirad.autodiff.cotangents import Cotangents, Reverse
 from mlirad.autodiff.naming import Mirror
+from mlirad.autodiff.replays import PLACES, ReplayedLoops, State, recording, threaded
 from mlirad.dialect.ad.notes import CHECKPOINT
 from mlirad.dialect.ad.tape import FIRST_CAPACITY, new_tape
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, insert, located
 from mlirad.errors import DifferentiationError
-
-State = tuple[SSAValue, ...]
+from mlirad.xdsl_support.traversal import ops_inside
 
 
 @dataclass
 class Recorded:
-    """The calls of forward sweeps in one function. state: of the tapes at the end; tapes: for pullbacks."""
+    """The calls of forward sweeps in one function, and its loops that are replayed. state: of the tapes at the end;
+    tapes: for pullbacks. begins: where the records of calls begin."""
 
+    loops: ReplayedLoops
     sites: dict[Operation, Reversed | Halved] = field(default_factory=dict)
     state: State = ()
     tapes: tuple[SSAValue, SSAValue] | None = None
+    begins: dict[Operation, State] = field(default_factory=dict)
 
 
 def record(
     callees: Callees, function: func.FuncOp, live: Activity, state: Sequence[SSAValue] | None = None
 ) -> Recorded:
-    """Let the live calls record what their pullbacks need. state: of the tapes, if the function is given it."""
-    recorded = Recorded()
-    calls = live_calls(function, live)
-    if state is None and not calls:
+    """Let the live calls, and the loops that are replayed, record what their reverse needs. state: of the tapes, if the
+    function is given it."""
+    recorded = Recorded(loops := ReplayedLoops(callees))
+    for op in ops_inside(function):
+        if isinstance(op, LoopOp) and CHECKPOINT in op.attributes and live.is_live(op):
+            loops.add(op)
+    calls = [call for call in live_calls(function, live) if call not in loops.inside]
+    if state is None and not calls and not loops.sites:
         return recorded
     parts = callees.parts(function, live)
-    recursive: set[func.CallOp] = set()
+    threading: set[Operation] = set(loops.sites)
     for call in calls:
         if (halved := callees.halved(parts[call.callee.string_value()])) is None:
             _require_plain(callees.functions[call.callee.string_value()])
-            recursive.add(call)
+            threading.add(call)
+            continue
+        recorded.sites[call] = halved
+        if halved.is_replayed:
+            threading.add(call)
         else:
-            recorded.sites[call] = halved
             retarget(call, halved.forward, ())
             add_results_of(call, halved.more)
-    if state is None and not recursive:
+    if state is None and not threading:
         return recorded
     entry = function.body.block
     if state is None:
         state = _new_tapes(entry)
 
-    def forward(op: func.CallOp, current: State) -> State:
+    def forward(op: Operation, current: State) -> State:
+        if op in loops.sites:
+            return recording(callees, op, current)
+        assert isinstance(op, func.CallOp)
+        site = recorded.sites.get(op)
+        if site is not None:
+            recorded.begins[op] = tuple(current[place] for place in PLACES)
+            retarget(op, site.forward, current)
+            return add_results(op, current)
         recorded.sites[op] = site = callees.reversed(parts[op.callee.string_value()])
         retarget(op, site.forward, current)
         return add_results(op, [*current, current[1]])[:4]  # the last is where the record begins
 
-    recorded.state = _threaded(entry, tuple(state), recursive, forward)
+    recorded.state = threaded(entry, tuple(state), threading, forward)
     recorded.tapes = recorded.state[0], recorded.state[2]
     return recorded
 
@@ -93,33 +111,6 @@ def _new_tapes(entry: Block) -> State:
     return floats.value, zero.value, integers.value, zero.value
 
 
-def _threaded(
-    block: Block, state: State, calls: set[func.CallOp], forward: Callable[[func.CallOp, State], State]
-) -> State:
-    """Carry the state through a block, and through the loops and branches in it that lead to one of the calls."""
-    for op in list(block.ops):
-        if isinstance(op, func.CallOp) and op in calls:
-            state = forward(op, state)
-        elif op.regions and any(inner in calls for inner in op.walk() if isinstance(inner, func.CallOp)):
-            state = _through(op, state, calls, forward)
-    return state
-
-
-def _through(
-    op: Operation, state: State, calls: set[func.CallOp], forward: Callable[[func.CallOp, State], State]
-) -> State:
-    if isinstance(op, scf.IfOp):
-        ends = [_threaded(branch, state, calls, forward) for branch in branches(op)]
-        for branch, end in zip(branches(op), ends, strict=True):
-            add_yields(branch, end)
-        return add_results(op, state)
-    assert isinstance(op, scf.ForOp | scf.WhileOp)
-    loop = Loop(op)
-    args, results = loop.add(state)
-    add_yields(loop.body, _threaded(loop.body, args, calls, forward))
-    return results
-
-
 def reverse_call(adjoint: Reverse, op: func.CallOp, recorded: Recorded, cotangents: Cotangents, at: Mirror) -> None:
     """Call the pullback. Cotangents of arrays that the callee reads are threaded through it, as through a loop."""
     site = recorded.sites[op]
@@ -134,6 +125,9 @@ def reverse_call(adjoint: Reverse, op: func.CallOp, recorded: Recorded, cotangen
     given = [each.value for each in (*gs, *so_far)]
     if isinstance(site, Halved):
         crossing = [(op.operands if each.is_operand else op.results)[each.number] for each in site.crossing]
+        if site.is_replayed:
+            assert recorded.tapes is not None
+            crossing += [*recorded.tapes, *recorded.begins[op]]
         operands = [*(adjoint.name(value, at).value for value in crossing), *given]
     else:
         assert recorded.tapes is not None

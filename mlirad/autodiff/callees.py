@@ -111,12 +111,15 @@ class Crossing:
 @dataclass(frozen=True)
 class Halved(Signature):
     """A part of a function that does not call itself: its forward sweep, which returns after its results what else the
-    pullback needs, and its pullback, by name. more: the types of these further results."""
+    pullback needs, and its pullback, by name. more: the types of these further results.
+
+    is_replayed: whether the forward sweep records on the tapes what its pullback reads (see `replays.py`)."""
 
     forward: str = ""
     pullback: str = ""
     crossing: tuple[Crossing, ...] = ()
     more: tuple[Attribute, ...] = ()
+    is_replayed: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,7 @@ class Callees:
     """The functions of a module that are called, and the parts requested of them. pending: parts to be made.
 
     halve: makes the forward sweep and the pullback of a part of a function that does not call itself, if it can.
+    versions: of functions that are recorded and replayed, by name and kind.
     """
 
     module: ModuleOp
@@ -152,6 +156,7 @@ class Callees:
     functions: dict[str, func.FuncOp] = field(init=False)
     dependence: Dependence = field(init=False)
     pending: list[Reversed | Pushed] = field(default_factory=list)
+    versions: dict[tuple[str, str], str] = field(default_factory=dict)
     _reversed: dict[Part, Reversed] = field(default_factory=dict)
     _halved: dict[Part, Halved] = field(default_factory=dict)
     _pushed: dict[tuple[Part, int], Pushed] = field(default_factory=dict)

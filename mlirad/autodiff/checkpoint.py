@@ -30,6 +30,7 @@ from mlirad.analysis.loops import Loop, LoopOp, block_of, terminator, yields
 from mlirad.autodiff.cotangents import Reverse
 from mlirad.autodiff.naming import Mirror
 from mlirad.autodiff.private_functions import add_function
+from mlirad.autodiff.replays import drop_unrepeatable
 from mlirad.dialect.ad.derivative_ops import VjpOp
 from mlirad.dialect.ad.notes import BUDGET, CHECKPOINT, RECOVERED, UNBOUNDED
 from mlirad.dialect.ad.tape import new_tape
@@ -62,7 +63,7 @@ def reverse_checkpointed(
                 types.from_location(op.location),
                 "checkpoint a loop around it, or carry an array whose shape is known",
             )
-    require_repeatable(op, set(), "the derivative of a checkpointed loop runs the trips of the loop again")
+    require_repeatable(Loop(op).body, set(), "the derivative of a checkpointed loop runs the trips of the loop again")
     trips = Trips.of(op, wrt, captured).named(lambda value: adjoint.name(value, at))
     how = op.attributes[CHECKPOINT]
     start = [adjoint.name(carry.init, at) for carry in Loop(op).carries]
@@ -105,7 +106,7 @@ class Legs:
         return leg if self.all == 1 else where(count <= self.all, apply(np.maximum, count, constant(1, types.I64)), leg)
 
 
-def require_repeatable(op: Operation, seen: set[Operation], why: str, is_own: bool = True) -> None:
+def require_repeatable(op: Operation | Block, seen: set[Operation], why: str, is_own: bool = True) -> None:
     """Refuse an op, inside of `op` or in a function called there, that must not run again.
 
     In the loop or function itself, those that give nothing are left out where it runs again.
@@ -121,14 +122,6 @@ def require_repeatable(op: Operation, seen: set[Operation], why: str, is_own: bo
             if inner.results:
                 hint = "do it before, and pass the results in as an array, or do not checkpoint it"
             raise DifferentiationError(f"this would be done again: {why}", types.from_location(inner.location), hint)
-
-
-def drop_unrepeatable(block: Block) -> None:
-    """Remove what must not be done again, and gives nothing."""
-    for inner in list(block.walk()):
-        if isinstance(inner, NdOp) and not inner.results and not may(inner, Verb.CHECKPOINT):
-            inner.detach()
-            inner.erase()
 
 
 # --- the trips as functions -------------------------------------------------------------------------------------

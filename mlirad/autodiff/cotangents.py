@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from mlirad.analysis.loops import LoopOp
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.naming import Mirror, Naming, hint_cotangent
 from mlirad.dialect.core.expr import Expr
@@ -38,6 +39,10 @@ class Reverse(ABC):
     @abstractmethod
     def block(self, block: Block, last: Operation | None, cotangents: Cotangents, at: Mirror) -> None:
         """Undo the ops of a forward block from `last` (none: its end) to its first."""
+
+    def replayed(self, op: LoopOp) -> LoopOp:
+        """What runs the trips of a checkpointed loop again: the loop, if it does nothing that is done only once."""
+        return op
 
     def add(self, cotangents: Cotangents, value: SSAValue, g: Expr | At | None, at: Mirror) -> None:
         """Add g to the cotangent of a forward value."""

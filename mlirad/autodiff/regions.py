@@ -32,9 +32,9 @@ def reverse_loop(adjoint: Reverse, op: scf.ForOp | scf.WhileOp, cotangents: Cota
     start = [cotangents.pop(name, None) for name in names]
     start = [adjoint.zeros_like(n, at) if g is None else g for n, g in zip(names, start, strict=True)]
     count = adjoint.name(_trip_count(loop), at)
-    if is_checkpointed(op):
+    if is_checkpointed(again := adjoint.replayed(op)):
         wrt = [number for number, carry in enumerate(loop.carries) if carry in carried]
-        ends = reverse_checkpointed(adjoint, op, wrt, captured, count, start, at)
+        ends = reverse_checkpointed(adjoint, again, wrt, captured, count, start, at)
     else:
         ends = _undo_trips(adjoint, loop, carried, captured, count, start, at)
     for name, end in zip(names, ends, strict=True):

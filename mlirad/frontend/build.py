@@ -441,6 +441,7 @@ class Build:
             next(specs) if isinstance(leaf, Ref | Traced) else StaticResult(getattr(leaf, "value", None))
             for leaf in all_leaves
         )
+        structure = tree.of_tangents(structure) if is_linear else structure
         entry = PullbackEntry(name, structure, given_leaves, out_structure, tuple(results), is_linear)
         open_sizes = [size.expr for leaf in request.leaves for size in leaf.shape if isinstance(size, Dim)]
         return ResidualsResult(

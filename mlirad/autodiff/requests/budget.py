@@ -26,12 +26,14 @@ from mlirad.autodiff.call_adjoint import record
 from mlirad.autodiff.callees import Callees, returned_by
 from mlirad.autodiff.checkpoint import Legs, Trips
 from mlirad.autodiff.naming import erase_dead
+from mlirad.autodiff.replays import bytes_recorded
 from mlirad.autodiff.requests.reverse_sweep import reverse
 from mlirad.autodiff.requests.segments import Line, cut_in_segments
 from mlirad.autodiff.tape.decision.decide import decide
 from mlirad.autodiff.tape.decision.plans import Decision, TapePlan
 from mlirad.autodiff.tape.tape import find_markers
 from mlirad.dialect.ad.notes import BUDGET, CHECKPOINT, RECOVERED, UNBOUNDED
+from mlirad.dialect.ad.tape import FIRST_CAPACITY
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import located
 from mlirad.errors import DifferentiationError
@@ -62,10 +64,23 @@ def keep_within(
     kept = kept_by(callees, function, wrt, outs)
     if kept.all is not None and kept.all <= budget:
         return live
+    budget -= _recorded(callees, function)
     if kept.straight > budget // 2 and cut_in_segments(callees, function, kept.of_ops, budget):
         return callees.active_in(function, wrt, outs)
     _checkpoint_loops(callees, function, live, kept, budget)
     return live
+
+
+def _recorded(callees: Callees, function: func.FuncOp) -> int:
+    """What the record of a function's draws may take, which double as they grow."""
+    size = bytes_recorded(callees, function.body.block)
+    if size is None:
+        raise DifferentiationError(
+            "the reverse sweep keeps the random numbers that are drawn here, and their number has no known bound",
+            types.from_location(function.location),
+            "draw before, and pass the numbers in, or compile it without a budget",
+        )
+    return 2 * max(size, 8 * FIRST_CAPACITY) if size else 0
 
 
 # --- what is kept -------------------------------------------------------------------------------------------------

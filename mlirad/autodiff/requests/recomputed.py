@@ -1,7 +1,8 @@
 """The pullback of a checkpointed function, which runs the function again from its arguments.
 
 Reads: a function with the attribute `ad.checkpoint`. Writes: its pullback, a private function that is not inlined.
-Leaves: the function, which is its own forward sweep, and a Halved: of the call, its operands cross to the pullback.
+Leaves: the function, which is its own forward sweep (or its recording version is: see `replays.py`), and a Halved: of
+the call, its operands cross to the pullback.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from xdsl.ir import SSAValue
 from mlirad.analysis.call_graph import APART, SHARED, set_written
 from mlirad.autodiff.call_adjoint import record
 from mlirad.autodiff.callees import Callees, Crossing, Halved, Signature, returned_by
-from mlirad.autodiff.checkpoint import drop_unrepeatable, require_repeatable
+from mlirad.autodiff.checkpoint import require_repeatable
 from mlirad.autodiff.naming import erase_dead, hint_cotangent
+from mlirad.autodiff.replays import drop_unrepeatable, is_recorded, recording_function, replaying_function
 from mlirad.autodiff.requests.budget import keep_within
 from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
 from mlirad.dialect.ad.notes import BUDGET, CHECKPOINT
@@ -31,16 +33,19 @@ def recomputed(callees: Callees, wanted: Signature) -> Halved:
     """A function and its pullback, of the operands that this needs, and the cotangents. The pullback is checkpointed,
     too: the next order keeps as little."""
     part = wanted.part
-    require_repeatable(callees.functions[part.callee], set(), "the derivative of a checkpointed function runs it again")
+    is_replayed = is_recorded(callees, part.callee)
+    forward = recording_function(callees, part.callee) if is_replayed else part.callee
+    again = replaying_function(callees, part.callee) if is_replayed else part.callee
+    require_repeatable(callees.functions[again], set(), "the derivative of a checkpointed function runs it again")
     name = f"{part.callee}.pullback"
-    function, live = copied(callees, part.callee, name, part.wrt, part.outs, part)
+    function, live = copied(callees, again, name, part.wrt, part.outs, part)
     drop_unrepeatable(function.body.block)
     own = callees.functions[part.callee].attributes.get(BUDGET)
     live = keep_within(
         callees, function, part.wrt, part.outs, live, own.value.data if isinstance(own, IntegerAttr) else None
     )
     entry = function.body.block
-    args = list(entry.args)
+    args = list(entry.args)[: len(wanted.inputs)]
     recorded, returned = record(callees, function, live), returned_by(function)
     outs = [returned[number] for number in part.outs]
 
@@ -60,9 +65,10 @@ def recomputed(callees: Callees, wanted: Signature) -> Halved:
             entry.erase_arg(arg)
     needed = [number for number, arg in enumerate(args) if arg in entry.args]
     set_results(function, returned_by(function))
-    set_written(function, wanted.pullback_written(len(needed)))
+    taken = len(entry.args) - len(outs) - len(wanted.accumulated)
+    set_written(function, wanted.pullback_written(taken))
     function.attributes.pop(SHARED, None)
     function.attributes[APART] = UnitAttr()
     crossing = tuple(Crossing(True, number) for number in needed)
-    names = part.callee, function.sym_name.data
-    return Halved(part, wanted.inputs, wanted.outputs, wanted.written, *names, crossing)
+    names = forward, function.sym_name.data
+    return Halved(part, wanted.inputs, wanted.outputs, wanted.written, *names, crossing, is_replayed=is_replayed)

@@ -89,6 +89,7 @@ def reverse(
             if arg not in cotangents:
                 cotangents[arg] = Expr(so_far[arg]) if arg in so_far else adjoint.zeros_like(arg, at)
         gradients = [cotangents[arg] for arg in wrt]
+    recorded.loops.erase()
     end.operands = [g.value for g in gradients]
     adjoint.naming.close(block, last_reverse)
     return list(end.operands)

@@ -45,6 +45,7 @@ class Rule(Enum):
     ALLOWED = "allowed"
     FORBIDDEN = "forbidden"
     WITHOUT_EFFECT = "allowed without the effect, as the op's `recomputed` says; forbidden without that answer"
+    RECORDED = "its results are recorded, and read again, as the op's `replayed` says; forbidden without that answer"
     ONCE = "the effect is had once, where it is in the program; nothing of it is added"
     EACH_IN_ORDER = "once for each member of the batch, in their order"
 
@@ -65,12 +66,12 @@ TABLE: Mapping[Effect, Mapping[Verb, Rule]] = MappingProxyType(
         Effect.NONE: _row(_YES, _YES, _YES, _YES, _YES, _YES, _YES, _YES),
         Effect.OWN_MEMORY: _row(_YES, _NO, _NO, _YES, _YES, _YES, _YES, _NO),
         Effect.MAY_FAIL: _row(_NO, Rule.WITHOUT_EFFECT, _NO, _EACH, _ONCE, _ONCE, _YES, _YES),
-        Effect.ORDERED: _row(_NO, _NO, _NO, _EACH, _ONCE, _ONCE, _NO, _NO),
+        Effect.ORDERED: _row(_NO, _NO, _NO, _EACH, _ONCE, _ONCE, Rule.RECORDED, _NO),
     }
 )
 """A check may be cached: values never change, so what has been checked once holds. It may run again with a trip of a
-checkpointed loop, where it passes again; an op with an ordered effect would have it twice. (One that gives nothing, as
-a print, is left out of the trips that run again.)"""
+checkpointed loop, where it passes again; what an op with an ordered effect gave is read from a record. (One that gives
+nothing, as a print, is left out of the trips that run again.)"""
 
 
 @cache

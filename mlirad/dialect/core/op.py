@@ -307,6 +307,11 @@ class NdOp(TypedOp):
         """How results are computed again: by the same op. A check has been passed, and is not repeated."""
         return self.rebuild(*map(Expr, operands))
 
+    def replayed(self, recorded: Sequence[Expr]) -> Sequence[Expr]:
+        """The results of an op with an ordered effect, where a part of the program runs again: what was recorded when
+        it was done, with the op's derivatives. An op without an answer is refused there."""
+        raise NotImplementedError(self.name)
+
     def verify_(self) -> None:
         try:
             operands = [operand.type for operand in self.operands]

@@ -24,7 +24,7 @@ from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, apply, broadcast_scalar, current_location, emit, insert, sum_of
 from mlirad.dialect.core.native import ElementAt, Length, NativeCalls, NativeFunction, PartAddress, WholeAddress
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, infix, text, tuple_of, typed
-from mlirad.dialect.core.op import Cotangent, Given, NdOp, op
+from mlirad.dialect.core.op import Composed, Cotangent, Given, NdOp, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import empty
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
@@ -154,48 +154,20 @@ class DrawOp(NdOp):
         return self.operands[-1]
 
     def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
-        (g,), partials = gs, self._partials(outs, operands)
-        found: list[Cotangent] = [None for _ in operands]
-        for number, partial in enumerate(partials, 1):
-            if g is not None and self._is_real(operands[number]):
-                along = g * partial
-                is_number = types.is_tensor(along.type) and not types.is_tensor(operands[number].type)
-                found[number] = sum_of(along) if is_number else along
-        return found
+        return _cotangents(self.function.data, gs, outs, operands)
 
     def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
-        found: Expr | None = None
-        for number, partial in enumerate(self._partials(outs, operands, given), 1):
-            if (tangent := given[number]) is not None:
-                found = total(found, partial * _like(tangent, partial))
-        return [found]
+        return _tangents(self.function.data, given, outs, operands)
 
-    @staticmethod
-    def _is_real(operand: Expr) -> bool:
-        return types.is_float(operand.type)
-
-    def _partials(self, outs: Sequence[Expr], operands: Sequence[Expr], given: Given = ()) -> Sequence[Expr]:
-        (out,), count = outs, len(self.known.parameters)
-        if not types.is_float(out.type) or not count:
-            return ()
-        formula = _PATHS.get(self.function.data)
-        if formula is None:
-            raise self._refusal()
-        return formula(out, *(_like(each, out) for each in operands[1 : count + 1]))
-
-    def _refusal(self) -> DifferentiationError:
-        name = self.function.data
-        what = f"draws of the distribution {name} have no derivative with respect to its parameters"
-        hint = _INSTEAD.get(name, "mlirad.stop_gradient of the parameters takes them for constants (docs/random.md)")
-        return DifferentiationError(what, types.from_location(current_location()), hint)
+    def replayed(self, recorded: Sequence[Expr]) -> Sequence[Expr]:
+        (value,), count = recorded, len(self.known.parameters)
+        if not types.is_float(value.type) or not count:
+            return recorded
+        parameters = map(Expr, self.operands[1 : count + 1])
+        return [emit(DrawnOp, value, *parameters, function=self.function.data)]
 
     def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
-        (out,), found = outs, None
-        if types.is_float(out.type):
-            for each in given[1:]:
-                if each is not None:
-                    found = total(found, _like(each, out))
-        return (found,)
+        return _paths(given, outs)
 
     def loops(self) -> NativeCalls:
         known, count = self.known, len(self.known.parameters)
@@ -215,6 +187,92 @@ class DrawOp(NdOp):
             return []
         is_known = types.shape(type)[0] >= 0
         return [empty(type, () if is_known else [insert(arith.IndexCastOp(operands[-1], IndexType())).result])]
+
+
+@op(cost=0)
+class DrawnOp(PureOp):
+    """The numbers x that were drawn with these parameters: with the derivatives of the draw, and none by x.
+
+    `mlirad-drop-hints` removes it, when all derivatives have been taken.
+    """
+
+    name = "nd.drawn"
+    x = operand_def()
+    parameters = var_operand_def()
+    result = result_def()
+    function = prop_def(StringAttr)
+    assembly_format = "$function `(` $x (`,` $parameters^)? `)` attr-dict `:` functional-type(operands, $result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        return [operands[0]]
+
+    def reference(self, x: Any, *parameters: Any) -> Any:
+        return x.copy()
+
+    def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:
+        return self.x, axis
+
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+        return _cotangents(self.function.data, gs, outs, operands)
+
+    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        return _tangents(self.function.data, given, outs, operands)
+
+    def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        return _paths(given, outs)
+
+    def hinted(self) -> SSAValue:
+        return self.x
+
+    def loops(self) -> Composed:
+        return Composed(lambda x, *parameters: [x])
+
+
+# --- derivatives: of operand 0, which says which numbers are drawn, there are none ------------------------------
+
+
+def _cotangents(function: str, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+    (g,), found = gs, list[Cotangent](None for _ in operands)
+    for number, partial in enumerate(_partials(function, outs, operands), 1):
+        if g is not None and types.is_float(operands[number].type):
+            along = g * partial
+            is_number = types.is_tensor(along.type) and not types.is_tensor(operands[number].type)
+            found[number] = sum_of(along) if is_number else along
+    return found
+
+
+def _tangents(function: str, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+    found: Expr | None = None
+    for number, partial in enumerate(_partials(function, outs, operands), 1):
+        if (tangent := given[number]) is not None:
+            found = total(found, partial * _like(tangent, partial))
+    return [found]
+
+
+def _paths(given: Given, outs: Sequence[Expr]) -> Given:
+    (out,), found = outs, None
+    if types.is_float(out.type):
+        for each in given[1:]:
+            if each is not None:
+                found = total(found, _like(each, out))
+    return (found,)
+
+
+def _partials(function: str, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Expr]:
+    (out,), count = outs, len(FUNCTIONS[function].parameters)
+    if not types.is_float(out.type) or not count:
+        return ()
+    formula = _PATHS.get(function)
+    if formula is None:
+        what = f"draws of the distribution {function} have no derivative with respect to its parameters"
+        hint = _INSTEAD.get(
+            function, "mlirad.stop_gradient of the parameters takes them for constants (docs/random.md)"
+        )
+        raise DifferentiationError(what, types.from_location(current_location()), hint)
+    return formula(out, *(_like(each, out) for each in operands[1 : count + 1]))
 
 
 def _method(rng: NumpyText, name: str, *arguments: NumpyText | int, **named: NumpyText | str) -> NumpyText:

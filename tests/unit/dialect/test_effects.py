@@ -78,6 +78,9 @@ class Note(SameNumber):
     name = "test.note"
     traits = traits_def(MemoryWriteEffect())
 
+    def replayed(self, recorded: Sequence[Expr]) -> Sequence[Expr]:
+        return [Expr(self.operands[0]) + (recorded[0] - recorded[0])]
+
 
 @ops.op()
 class Require(SameNumber, EffectOp):
@@ -220,7 +223,8 @@ def is_checkpointed(effect: Effect) -> Rule:
         return Rule.FORBIDDEN
     f = callable_of(made(product(effect), ARRAY), "f")
     check_vjp(f, callable_of(module, "vjp"), (np.linspace(0.5, 1.5, TRIPS),))
-    return Rule.ALLOWED
+    is_once = effect is Effect.ORDERED and times_done(effect, module, "vjp") is Rule.ONCE
+    return Rule.RECORDED if is_once else Rule.ALLOWED
 
 
 DONE: dict[Verb, Callable[[Effect], Rule]] = {
@@ -275,6 +279,7 @@ def test_architecture_has_the_same_table() -> None:
         "yes": Rule.ALLOWED,
         "no": Rule.FORBIDDEN,
         "without the check": Rule.WITHOUT_EFFECT,
+        "recorded": Rule.RECORDED,
         "once": Rule.ONCE,
         "each, in order": Rule.EACH_IN_ORDER,
     }

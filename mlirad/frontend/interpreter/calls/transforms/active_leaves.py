@@ -21,7 +21,7 @@ from mlirad.frontend.interpreter.calls.transforms.complex_derivatives import Dom
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Ref, Static, Tuple, Value, kind_of
-from mlirad.tree import SparseParts
+from mlirad.tree import GeneratorParts, SparseParts
 
 # Which leaves are differentiated.
 
@@ -41,6 +41,12 @@ def differentiable(context: Context, leaf: Value, what: str) -> Value:
 
 
 def activated(context: Context, value: Value, what: str, kind: Domain) -> Value:
+    objects = value_trees.objects_in(context, value)
+    if any(isinstance(storage.entry_of(context, each).keys, GeneratorParts) for each in objects):
+        message = f"{what} is a random generator, or has one in it, and only floats have derivatives"
+        hint = "differentiate with respect to the other arguments (argnums=), or pass it as an argument of its own"
+        raise DifferentiationError(message, context.location, hint)
+
     def active(leaf: Value) -> Value:
         return kind.require_input(context, differentiable(context, leaf, what))
 
