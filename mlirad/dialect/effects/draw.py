@@ -207,7 +207,14 @@ class DrawnOp(PureOp):
     def infer(
         cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
     ) -> list[Attribute]:
-        return [operands[0]]
+        name = properties["function"]
+        assert isinstance(name, StringAttr)
+        x, *parameters = operands
+        if name.data not in _PATHS or len(parameters) != len(FUNCTIONS[name.data].parameters):
+            raise DTypeError(f"nd.drawn: {name.data} of {len(parameters)} parameters has no derivatives")
+        if any(types.shape(each) not in ((), types.shape(x)) for each in parameters):
+            raise ShapeError(f"nd.drawn: parameters {parameters} of {x}")
+        return [x]
 
     def reference(self, x: Any, *parameters: Any) -> Any:
         return x.copy()

@@ -36,7 +36,7 @@ from mlirad.dialect.arrays.product import ProdOp
 from mlirad.dialect.core import attributes, types
 from mlirad.dialect.core.expr import building, emit_all, insert
 from mlirad.dialect.core.op import NdOp, op_classes
-from mlirad.dialect.effects.draw import DrawOp
+from mlirad.dialect.effects.draw import DrawnOp, DrawOp
 from mlirad.dialect.effects.print_op import PrintOp
 from mlirad.dialect.functions import (
     bessel,
@@ -555,6 +555,8 @@ SAMPLES: list[Sample] = [
             ("bounded_uint64_fill", (np.uint64(5), np.uint64(0)), (4,)),
         )
     ),
+    # It is the operand x, and its derivatives are those of the draw: tests/unit/derivatives compares them.
+    Sample(DrawnOp, (np.float64(0.5), np.float64(2.0)), (F64,), attributes={"function": "weibull"}, smooth=False),
     Sample(
         PrintOp,
         (np.float64(2.5), A),
@@ -654,7 +656,7 @@ def test_prints_and_parses(sample: Sample, dtype: type) -> None:
 CHECKS = {"nd.check", "nd.check_index", "nd.check_indices"}
 OF_NUMBERS = {"nd.add_fits", "nd.sub_fits", "nd.mul_fits", "nd.floordiv_fits", "nd.float_bits", "nd.wrap_index"}
 AT_PLACES = {"nd.gather", "nd.scatter", "nd.scatter_add", "nd.keep_last", "nd.flatnonzero", "nd.windows", "nd.overlap"}
-ONE_BY_ONE = CHECKS | OF_NUMBERS | AT_PLACES | {"nd.draw", "nd.print", "nd.constant", "nd.arange"}
+ONE_BY_ONE = CHECKS | OF_NUMBERS | AT_PLACES | {"nd.draw", "nd.drawn", "nd.print", "nd.constant", "nd.arange"}
 """The ops that are computed lane by lane if all their operands have lanes, and also if only the first has. The last two
 are the same in all lanes."""
 
@@ -1061,6 +1063,9 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     (DrawOp, [type_of(WORDS)], {"function": "standard_normal_fill"}, types.F64),
     (DrawOp, [type_of(WORDS), types.F32], {"function": "weibull"}, types.F64),
     (DrawOp, [type_of(WORDS), types.tensor((2,), types.F64)], {"function": "weibull"}, types.tensor((3,), types.F64)),
+    (DrawnOp, [types.F64], {"function": "weibull"}, None),
+    (DrawnOp, [types.F64, types.F64], {"function": "wald"}, None),
+    (DrawnOp, [types.F64, types.tensor((2,), types.F64)], {"function": "weibull"}, None),
     (NE.NativeElementsOp, [types.F64], LDEXP, types.tensor((), types.F64)),
     (NE.NativeElementsOp, [types.tensor((2,), types.F64), types.tensor((3,), types.F64)], LDEXP, types.F64),
     (NE.NativeElementsOp, [], LDEXP, types.F64),
