@@ -37,6 +37,7 @@ from mlirad.threads import get_num_threads, set_num_threads
 
 if _TYPE_CHECKING:
     from mlirad import nn, random
+    from mlirad.explaining.traces.gradient_record import record_grad
     from mlirad.explaining.traces.trace import trace
 
 __version__ = "0.1.0"
@@ -48,6 +49,8 @@ def __getattr__(name: str) -> object:
         return _import_module(f"mlirad.{name}")
     if name == "trace":
         return _import_module("mlirad.explaining.traces.trace").trace
+    if name == "record_grad":
+        return _import_module("mlirad.explaining.traces.gradient_record").record_grad
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -81,6 +84,7 @@ __all__ = [
     "minimize",
     "nn",
     "random",
+    "record_grad",
     "register_derivative",
     "register_op",
     "root",

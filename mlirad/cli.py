@@ -62,6 +62,10 @@ def _parser_and_commands() -> tuple[argparse.ArgumentParser, Collection[str]]:
     traced.add_argument("--direction", nargs="+", metavar="TANGENT", help=tangents)
     traced.add_argument("--html", type=Path, metavar="PAGE", help="write a page with the tables and the graph")
     traced.add_argument("--svg", type=Path, metavar="PICTURE", help="write the computational graph as a picture")
+    recorded = commands.add_parser("grads", help="each cotangent of a gradient, with the line that it is of")
+    recorded.add_argument("subject", metavar="FILE.py:FUNCTION")
+    recorded.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
+    recorded.add_argument("--html", type=Path, metavar="PAGE", help="write a page that needs nothing else")
     exported = commands.add_parser("export", help="write what the tools of a target's device take of a function")
     exported.add_argument("subject", metavar="FILE.py:FUNCTION")
     exported.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
@@ -107,6 +111,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         case "trace":
             pages = arguments.html, arguments.svg
             return _trace(arguments.subject, arguments.arguments, arguments.direction, *pages)
+        case "grads":
+            return _grads(arguments.subject, arguments.arguments, arguments.html)
         case "export":
             return _export(arguments.subject, arguments.arguments, arguments.target, arguments.out)
         case other:
@@ -160,6 +166,25 @@ def _trace(
         picture.write_text(found.svg())
     if page is None and picture is None:
         print(found)
+    return 0
+
+
+def _grads(subject: str, expressions: Sequence[str], page: Path | None) -> int:
+    """Exit code 1: it cannot be compiled, or differentiated; 2: there is no such function, or no arguments."""
+    import mlirad
+    from mlirad.errors import CompileError
+    from mlirad.explaining.explain import NoExample, example_call, float_arguments
+
+    try:
+        function, arguments = example_call(subject, expressions)
+        _, record = mlirad.record_grad(function, float_arguments(function, arguments))(*arguments)
+    except (NoExample, CompileError) as error:
+        print(error)
+        return 2 if isinstance(error, NoExample) else 1
+    if page is None:
+        print(record)
+    else:
+        page.write_text(record.html())
     return 0
 
 

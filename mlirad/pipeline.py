@@ -53,10 +53,14 @@ def apply(passes: Iterable[ModulePass], module: ModuleOp) -> ModuleOp:
     return module
 
 
-def differentiate(module: ModuleOp) -> ModuleOp:
-    """Expand the requests, innermost first, cleaning up before and after each step."""
+def differentiate(module: ModuleOp, *, keeps_rules: bool = False) -> ModuleOp:
+    """Expand the requests, innermost first, cleaning up before and after each step.
+
+    keeps_rules: functions keep their derivative rules, also those that no request asks for.
+    """
+    dropped = () if keeps_rules else (DropRules(),)
     while has_requests(module):
-        apply((DropRules(), Inline(), *CLEAN, MaskSelections(), Differentiate()), module)
+        apply((*dropped, Inline(), *CLEAN, MaskSelections(), Differentiate()), module)
         apply((Dce(), Tape(), Split(), Inline(), *CLEAN), module)
         apply((CancelClears(), Dce()), module)
     return module

@@ -18,8 +18,12 @@ class Watch:
     def ended(self, results: Sequence[Any]) -> None:
         """The run gave these results. What this raises, the call raises."""
 
+    def enters(self, function: func.FuncOp) -> bool:
+        """Whether a call of this function is a run of its ops, and not of one op."""
+        return True
+
     def ran(self, op: Operation, operands: Sequence[Any], results: Sequence[Any]) -> None:
-        """An op without regions has been run."""
+        """An op without regions has been run, or a call that is not entered."""
 
     def handed_on(self, value: Any, copy: Any) -> None:
         """`copy` stands for `value` from now on."""

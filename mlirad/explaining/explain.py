@@ -21,6 +21,7 @@ import numpy as np
 
 import mlirad
 from mlirad.options import SOURCE_STAGE, SOURCE_TARGET
+from mlirad.requests.python_functions import name_of
 
 
 class NoExample(Exception):
@@ -60,17 +61,23 @@ def example_call(subject: str, expressions: Sequence[str] = ()) -> tuple[Callabl
 
 def explained_function(function: Callable[..., Any], arguments: Sequence[Any]) -> Explained:
     """The same of a function itself."""
-    name = getattr(function, "__name__", "function")
+    name = name_of(function)
     own = _source(function, arguments)
-    floats = tuple(number for number, each in enumerate(arguments) if _is_float(each))
-    if not floats:
-        raise NoExample(f"{name} has no float among its arguments: there is nothing to differentiate")
+    floats = float_arguments(function, arguments)
     result = function(*copy.deepcopy(arguments))
     if np.ndim(result) == 0 and isinstance(result, float | np.floating | np.ndarray):
         derivative = mlirad.grad(function, floats[0] if len(floats) == 1 else floats)
         return Explained(name, f"grad({name})", own, _source(derivative, arguments))
     given = (tuple(arguments[number] for number in floats), mlirad.tree.map(_ones, result))
     return Explained(name, f"vjp({name})", own, _source(_adjoint(function, arguments, floats), given))
+
+
+def float_arguments(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[int, ...]:
+    """The numbers of the arguments that are differentiated by. Raises NoExample if there is none."""
+    floats = tuple(number for number, each in enumerate(arguments) if _is_float(each))
+    if not floats:
+        raise NoExample(f"{name_of(function)} has no float among its arguments: there is nothing to differentiate")
+    return floats
 
 
 def _adjoint(function: Callable[..., Any], arguments: Sequence[Any], floats: Sequence[int]) -> Callable[..., Any]:

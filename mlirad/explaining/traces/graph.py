@@ -44,7 +44,7 @@ class _Part:
 class _Graph:
     def __init__(self, found: Sweeps):
         self.found = found
-        self.trips = ShownTrips(step.variable for step in found.steps)
+        self.trips = ShownTrips(step.variable.trips for step in found.steps)
         self.leaves: dict[int, GraphNode] = {}  # by the numbers of variables; one for all that are hidden together
         self.hidden: dict[Any, GraphNode] = {}
         self.sinks: dict[int, list[GraphNode]] = {}

@@ -6,11 +6,13 @@ Reads: the op of a step. Writes: modules of its own, each with this one op. Leav
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mlirad import pipeline
@@ -30,16 +32,22 @@ class StepFunction:
 
     def __init__(self, op: Operation, request: type[DerivativeOp] | None = None, wrt: Sequence[int] = (), out: int = 0):
         self.module = _module_of(op, request, wrt, out)
-        self._expression = _statements(_printed(self.module.clone()))
+        self._called = _name_of_call(op, request)
 
     def __call__(self, *values: Any) -> Any:
         return run(self.module, _MAIN, *values)[0]
 
     def text(self, names: Sequence[str]) -> str:
         """NumPy source in these names of the operands and seeds, without the `np.`."""
+        if self._called is not None:
+            return f"{self._called}({', '.join(names)})"
         parameters, statements = self._expression
         known = dict(zip(parameters, names, strict=True))
         return _joined([_Named(known).visit(_copied(each)) for each in statements])
+
+    @cached_property
+    def _expression(self) -> tuple[list[str], list[ast.stmt]]:
+        return _statements(_printed(self.module.clone()))
 
 
 def operands_of(op: Operation) -> list[SSAValue]:
@@ -64,8 +72,26 @@ def _module_of(op: Operation, request: type[DerivativeOp] | None, wrt: Sequence[
         made = request.of(step, given, others, wrt=tuple(wrt), outs=(0,))
     main.add_ops([made, func.ReturnOp(made.results[-1])])
     types = [*main.arg_types], [made.results[-1].type]
-    module = ModuleOp([func.FuncOp(_MAIN, types, Region([main]), "public"), step])
+    module = ModuleOp([func.FuncOp(_MAIN, types, Region([main]), "public"), step, *_called_by(op)])
     return pipeline.optimize(pipeline.differentiate(module))
+
+
+def _called_by(op: Operation) -> list[Operation]:
+    """Copies of the functions that an op may call."""
+    if not isinstance(op, func.CallOp):
+        return []
+    module = op.get_toplevel_object()
+    assert isinstance(module, ModuleOp)
+    private = [each for each in module.ops if isinstance(each, func.FuncOp) and each.sym_visibility is not None]
+    return [each.clone() for each in private if each.sym_visibility == StringAttr("private")]
+
+
+def _name_of_call(op: Operation, request: type[DerivativeOp] | None) -> str | None:
+    """How a call of a function with a derivative of its own is written, or that derivative."""
+    if not isinstance(op, func.CallOp):
+        return None
+    name = re.sub(r"_\d+$", "", op.callee.string_value())  # without the number that tells it from others
+    return name if request is None else f"{'vjp' if request is VjpOp else 'jvp'}({name})"
 
 
 def _printed(module: ModuleOp) -> str:

@@ -51,16 +51,17 @@ class Sweeps:
     tangents: dict[int, Any]
 
 
-def sweeps_of(wengert: WengertList, tangents: dict[int, Any]) -> Sweeps:
-    """tangents: of the arguments, by their numbers; empty for no forward sweep."""
-    return _Differentiated(wengert, tangents).sweeps()
+def sweeps_of(wengert: WengertList, tangents: dict[int, Any], results: Sequence[Any] | None = None) -> Sweeps:
+    """tangents: of the arguments, by their numbers; empty for no forward sweep. results: those of the list that have a
+    cotangent of 1; None: all."""
+    return _Differentiated(wengert, tangents, wengert.results if results is None else results).sweeps()
 
 
 class _Differentiated:
     """The sweeps over a list. Functions of steps are made once for ops of one kind."""
 
-    def __init__(self, recorded: WengertList, tangents: dict[int, Any]):
-        self.list, self.tangents = recorded, tangents
+    def __init__(self, recorded: WengertList, tangents: dict[int, Any], results: Sequence[Any]):
+        self.list, self.tangents, self.results = recorded, tangents, results
         self._functions: dict[Any, StepFunction] = {}
 
     def sweeps(self) -> Sweeps:
@@ -75,7 +76,7 @@ class _Differentiated:
 
     def _reversed(self) -> tuple[dict[int, tuple[AdjointTerm, ...]], dict[int, Any]]:
         cotangents: dict[int, Any] = {}
-        for result in self.list.results:
+        for result in self.results:
             if isinstance(result, Variable):
                 one = np.ones_like(result.value)
                 cotangents[result.number] = cotangents.get(result.number, 0) + one

@@ -55,7 +55,7 @@ def trace(function: Callable[..., Any], *args: Any, direction: Sequence[Any] | N
     Raises DTypeError if no argument or no result is a float, ValueError for a direction that does not fit, and what
     compiling the function raises. The cotangent of a complex result is 1, too (convention: docs/transforms.md).
     """
-    recorded = _recorded(plain(function), args)
+    recorded, _ = recorded_call(plain(function), args)
     name = name_of(function)
     if not recorded.arguments:
         raise DTypeError(f"{name} has no float among its arguments: there is nothing to differentiate by")
@@ -65,17 +65,23 @@ def trace(function: Callable[..., Any], *args: Any, direction: Sequence[Any] | N
     return Trace(found.wengert, found.steps, found.cotangents, found.tangents, name)
 
 
-def _recorded(function: Callable[..., Any], args: Sequence[Any]) -> WengertList:
-    """The list of this call, which is made. What the function captures is constant."""
+def recorded_call(
+    function: Callable[..., Any], args: Sequence[Any], require: Callable[[Interface], None] = lambda built: None
+) -> tuple[WengertList, Any]:
+    """The list of this call, which is made, and its value. What the function captures is constant.
+
+    require: is given what was built before it runs; what it raises is raised.
+    """
     recorders: list[StepRecorder] = []
 
     def watch(built: Interface) -> StepRecorder:
+        require(built)
         recorders.append(StepRecorder(len(built.leaves)))
         return recorders[-1]
 
-    Interpreted(function, watch=watch)(*args)
+    value = Interpreted(function, watch=watch, keeps_rules=True)(*args)
     (recorder,) = recorders
-    return recorder.wengert
+    return recorder.wengert, value
 
 
 def _tangents(recorded: WengertList, direction: Sequence[Any] | None) -> dict[int, Any]:

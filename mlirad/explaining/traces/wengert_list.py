@@ -18,6 +18,7 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation
 
 from mlirad.analysis.call_graph import written_by
+from mlirad.analysis.rule_attributes import own_rule
 from mlirad.dialect.core.types import from_location
 from mlirad.evaluator.watch import Watch
 
@@ -118,6 +119,9 @@ class StepRecorder(Watch):
                 self._stretch.append(made)
                 self._depths[id(made)] = depth
                 self._known[id(value)] = (value, made)
+
+    def enters(self, function: func.FuncOp) -> bool:
+        return own_rule(function) is None  # a function with a derivative of its own is one step
 
     def handed_on(self, value: Any, copy: Any) -> None:
         if copy is not value and isinstance(variable := self._variable(value), Variable):

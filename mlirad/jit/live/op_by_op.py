@@ -72,7 +72,8 @@ class InterpretedArtifact(Artifact):
 class Interpreted:
     """A function, or a request, that is compiled up to a stage and interpreted there; once for calls of one kind.
 
-    watch: makes what looks on in a call of what was built.
+    watch: makes what looks on in a call of what was built. keeps_rules: calls of functions with derivative rules of
+    their own stay calls.
     """
 
     def __init__(
@@ -82,11 +83,13 @@ class Interpreted:
         options: Options | None = None,
         *,
         watch: Callable[[Interface], Watch] | None = None,
+        keeps_rules: bool = False,
     ):
         self.function = function
         self.stage = stage
         self.options = options or Options()
         self.watch = watch
+        self.keeps_rules = keeps_rules
         self._known: list[tuple[Signature, Specialization]] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -126,7 +129,8 @@ class Interpreted:
         )
         module = built.module
         verify(module)
-        for name, run in ((stages.AUTODIFF, pipeline.differentiate), (stages.OPTIMIZED, pipeline.optimize)):
+        differentiate = partial(pipeline.differentiate, keeps_rules=self.keeps_rules)
+        for name, run in ((stages.AUTODIFF, differentiate), (stages.OPTIMIZED, pipeline.optimize)):
             if stages.SHARED.index(self.stage) >= stages.SHARED.index(name):
                 module = run(module)
                 verify(module)
