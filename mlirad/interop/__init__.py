@@ -1,1 +1,1 @@
-"""mlirad with other packages, each of them optional: one file each, which is imported when it is used."""
+"""mlirad with other packages, each of them optional, and imported when it is used."""

@@ -24,6 +24,7 @@ class DebuggedKernel(Protocol):
     __mlirad_function__: Any
     options: Options
     watched: Any
+    stepped: Any
 
     def forget_plans(self) -> None: ...
 
@@ -92,6 +93,11 @@ def disable_jit() -> AbstractContextManager[None]:
     return _Scope(_in_python)
 
 
+def op_by_op() -> AbstractContextManager[None]:
+    """`with op_by_op():` functions and derivatives run op by op with NumPy, by the rules that compiled code follows."""
+    return _Scope(_stepping)
+
+
 def _in_python(kernel: DebuggedKernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     from mlirad.jit.live import live_calls, substituted
     from mlirad.jit.live.recorded import recording_of
@@ -113,8 +119,20 @@ def _watching_nans(kernel: DebuggedKernel, args: tuple[Any, ...], kwargs: dict[s
 
     if kernel.watched is None:
         kernel.watched = Interpreted(kernel.__mlirad_function__, options=kernel.options, watch=lambda _: NanWatch())
+    return _interpreted(kernel.watched, args, kwargs)
+
+
+def _stepping(kernel: DebuggedKernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from mlirad.jit.live.op_by_op import Interpreted
+
+    if kernel.stepped is None:
+        kernel.stepped = Interpreted(kernel.__mlirad_function__, options=kernel.options)
+    return _interpreted(kernel.stepped, args, kwargs)
+
+
+def _interpreted(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
-        return kernel.watched(*args, **kwargs)
+        return function(*args, **kwargs)
     except Exception as error:
         if Environment.read().full_traceback:
             raise

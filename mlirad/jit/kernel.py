@@ -100,7 +100,9 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         self._hits = self._misses = 0
         self._last: Specialization | None = None  # of the last call that went by no plan
         self._hits_before = 0  # how many calls had gone by plans then
-        self.watched: Interpreted | None = None  # what runs it op by op; see debug_modes.py
+        # What runs it op by op, and what looks for NaNs meanwhile; see debug_modes.py.
+        self.stepped: Interpreted | None = None
+        self.watched: Interpreted | None = None
         # Read here and not at each call: looking a variable up costs as much as the rest of a call.
         self._is_disabled = Environment.has_jit_disabled() and not isinstance(self.__mlirad_function__, Request)
 
@@ -160,6 +162,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         """Compile again what it is called for."""
         with self._lock:
             self._table.clear()
+            self.stepped = self.watched = None
             if self._plans is not None:
                 self._plans.set([])
 

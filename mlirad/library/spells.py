@@ -24,6 +24,7 @@ from mlirad.library.index import FUNCTIONS, METHODS
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FOLDER = str(Path(__file__).parent)
+_INTEROP = str(Path(__file__).parents[1] / "interop")
 _NUMPYS = str(Path(np.__file__).parent)
 _CLASSES: dict[str, type] = {"numpy.ndarray": np.ndarray, "numpy.ufunc": np.ufunc}
 _MODULES = tuple(sorted({name.rpartition(".")[0] for name in FUNCTIONS}))
@@ -76,7 +77,7 @@ def is_in_library(filename: str) -> bool:
 
 def is_hidden(filename: str) -> bool:
     """Whether what happens in code happens, for the user, where it is called: the library's, and NumPy's own."""
-    return filename.startswith((_FOLDER, _NUMPYS))
+    return filename.startswith((_FOLDER, _INTEROP, _NUMPYS))
 
 
 @cache

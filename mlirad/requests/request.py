@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from inspect import getattr_static
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 from mlirad.location import SourceLocation
@@ -80,10 +80,18 @@ def _made(kind: type[Request], function: Any, *rest: Any) -> Request:
 
 
 def definition_of(function: Any) -> SourceLocation | None:
-    """Where a function, or what a transform is of, is defined."""
+    """Where a function, or what a transform is of, is defined; not what mlirad wraps around it."""
     function = function.transformed if isinstance(function, Request) else function
+    while _is_own_wrapper(function):
+        function = plain(function.__wrapped__)
     code = getattr(function, "__code__", None)
     return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno)
+
+
+def _is_own_wrapper(function: Any) -> bool:
+    """Whether mlirad has made a function of another one."""
+    home = function.__globals__["__name__"] if isinstance(function, FunctionType) else type(function).__module__
+    return home.startswith("mlirad.") and getattr(function, "__wrapped__", None) is not None
 
 
 def parameters_of(function: Any) -> tuple[str, ...]:

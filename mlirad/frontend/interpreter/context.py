@@ -123,6 +123,8 @@ class Context:
         self.changes_copies = False  # a function that is differentiated changes a list, dict or dataclass given to it
         self.impure: set[Hashable] = set()  # whiles whose conditions have side effects
         self.captures_used: set[str] = set()  # their names in frame 0
+        # What stands in for what objects around the function hold: (the object, a name in frame 0), by the object's id.
+        self.stand_ins: dict[int, tuple[Any, str]] = {}
         self.boundscheck = boundscheck
         self.frames: dict[int, Frame] = {}
         self.active: list[Frame] = []

@@ -93,6 +93,8 @@ def object_value(context: Context, value: Any, path: Path | None) -> Value:
         return storage.result(context, of_array(value)) if path is None else captured(context, value, path)
     if isinstance(value, MethodType):
         return method(context, value, path)
+    if id(value) in context.stand_ins:
+        return stand_in(context, value, path)
     path = path or _path_of_itself(value)
     if is_container(value):
         return container(context, value, path)
@@ -105,6 +107,17 @@ def object_value(context: Context, value: Any, path: Path | None) -> Value:
         return Tuple(tuple(items), type(value))
     guard(context, path, value)
     return Static(value) if is_settled(value) else Static(value, path)
+
+
+def stand_in(context: Context, value: Any, path: Path | None) -> Value:
+    """An object that holds an array for which another one stands in: `library/lifted.py`."""
+    guard(context, path, value)
+    _, name = context.stand_ins[id(value)]
+    context.captures_used.add(name)
+    keys, _ = tree.children(value) or ((), ())
+    array = context.state.frames[0][name]
+    owner = Owner(BORROWED.format(type(value).__name__), is_shared=True)
+    return context.new_object(Entry(type(value), keys or (), (array,), owner))
 
 
 def guard(context: Context, path: Path | None, value: Any) -> None:

@@ -31,7 +31,7 @@ from mlirad.frontend.interpreter.calls import (
     transformed_calls,
 )
 from mlirad.frontend.interpreter.calls.construction import is_users
-from mlirad.frontend.interpreter.calls.rules import native_op_calls, rule_calls, target_calls
+from mlirad.frontend.interpreter.calls.rules import lifted_calls, native_op_calls, rule_calls, target_calls
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import answers, visits
 from mlirad.frontend.numpy import numpy_calls
@@ -52,6 +52,7 @@ from mlirad.frontend.values.values import (
     kind_of,
     read_only,
 )
+from mlirad.library.lifted import Lifted
 from mlirad.library.own_rules import OwnRule, registered
 from mlirad.library.python import builtin
 from mlirad.requests.python_functions import plain
@@ -149,6 +150,10 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
     if isinstance(callee, type) and issubclass(callee, OwnRule):
         hint = "decorate the function outside, and give it its rule there"
         raise context.refusal(f"{callee.decorator} in a compiled function", hint)
+    if callee is Lifted:
+        raise context.refusal("a derivative by what objects hold, made in a compiled function", "make it outside")
+    if isinstance(callee, Lifted):
+        return lifted_calls.call_lifted(context, callee, args, kwargs)
     if isinstance(callee, NativeOp):
         return native_op_calls.call_native(context, callee, args, kwargs)
     rule = registered(callee)
@@ -199,7 +204,7 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
     if isinstance(callee, np.vectorize):
         return call_vectorized(context, callee, args, kwargs)
     special = inspect.getattr_static(type(callee), "__call__", None)
-    if isinstance(special, FunctionType) and type(callee).__module__.split(".")[0] not in _OWN:
+    if isinstance(special, FunctionType) and _is_of_users(type(callee)):
         outside_objects.guard(context, Path(type(callee), "", (("attribute", "__call__"),)), special)
         return inlining.inline_function(context, special, (function, *args), kwargs)
     if isinstance(callee, type) and dataclasses.is_dataclass(callee):
@@ -211,6 +216,11 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
     if isinstance(callee, type) and is_users(callee):
         return construction.construct_plain(context, callee, args, kwargs)
     return calls_of_numpy.evaluated_now(context, callee, args, kwargs)
+
+
+def _is_of_users(kind: type) -> bool:
+    """Whether calls of the objects of a class are calls of Python code that is compiled."""
+    return kind.__module__.startswith("mlirad.interop.") or kind.__module__.split(".")[0] not in _OWN
 
 
 def python_function(callee: Any) -> FunctionType | None:

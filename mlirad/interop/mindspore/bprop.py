@@ -1,0 +1,128 @@
+"""Derivative rules in MindSpore's form: `bprop(*inputs, out, dout) -> (dx, ...)`.
+
+Reads: functions, primitives and cells. Writes: the rules of functions, in the core; those of primitives and cells, in
+themselves. Leaves: objects of the core's custom_vjp.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import mlirad
+from mlirad.errors import DifferentiationError
+from mlirad.interop.mindspore.tensors import Parameter, Tensor, data_of
+from mlirad.location import SourceLocation
+
+Function = Callable[..., Any]
+
+
+class WithRule:
+    """What a class has whose objects compute by `construct`, and may have a rule."""
+
+    construct: Any  # a method of any inputs
+
+    def __init__(self) -> None:
+        self._rule: Any = None
+        _known.add(self)
+        for kind in reversed(type(self).__mro__):
+            if kind in _getters:
+                self._take(_getters[kind])
+
+    def _take(self, getter: Callable[[Any], Function]) -> None:
+        """Let the derivative be what the getter gives."""
+        construct, bprop = self.construct, getter(self)
+        _require_arity(bprop, construct)
+
+        @wraps(construct, updated=())
+        def compute(*args: Any) -> Any:
+            return construct(*args)
+
+        self._rule = mlirad.custom_vjp(compute)
+        self._rule.defvjp(*_halves(compute, bprop))
+
+
+def written(function: Any) -> Any:
+    """What the user has written of a function, or of an object that is called."""
+    return function.construct if isinstance(function, WithRule) else function
+
+
+_known: weakref.WeakSet[WithRule] = weakref.WeakSet()
+_getters: dict[type, Callable[[Any], Function]] = {}
+
+
+class _BpropGetters:
+    """Registers derivative rules. For X, a function, or a class of primitives or cells:
+
+        @bprop_getters.register(X)
+        def get_bprop(self):
+            def bprop(x, y, out, dout):
+                return dx, dy
+            return bprop
+
+    `self` is the function, or the object. The rule replaces the one that there is; what was compiled is compiled again.
+    """
+
+    def register(self, target: Any) -> Callable[[Function], Function]:
+        def registered(getter: Function) -> Function:
+            if isinstance(target, type) and issubclass(target, WithRule):
+                _getters[target] = getter
+                for each in list(_known):
+                    if isinstance(each, target):
+                        each._take(getter)
+                return getter
+            bprop = getter(target)
+            _require_arity(bprop, target)
+            mlirad.register_derivative(target, vjp=_halves(target, bprop))
+            return getter
+
+        return registered
+
+
+bprop_getters = _BpropGetters()
+
+
+def _halves(compute: Function, bprop: Function) -> tuple[Function, Function]:
+    """A rule of the core's: the forward and the backward function."""
+
+    @wraps(written(compute), updated=())
+    def forward(*args: Any) -> Any:
+        out = compute(*args)
+        return out, (args, out)
+
+    @wraps(bprop, updated=())
+    def backward(saved: Any, dout: Any) -> Any:
+        args, out = saved
+        found = bprop(*args, out, dout)
+        is_right = isinstance(found, tuple) and len(found) == len(args)
+        return tuple([_like(*each) for each in zip(args, found, strict=True)]) if is_right else found
+
+    return forward, backward
+
+
+def _like(argument: Any, cotangent: Any) -> Any:
+    """The cotangent of an argument, in the argument's class."""
+    if cotangent is None:
+        return None
+    if isinstance(argument, Parameter):
+        return Parameter(data_of(cotangent))
+    return Tensor(data_of(cotangent)) if isinstance(argument, Tensor) else data_of(cotangent)
+
+
+def _require_arity(bprop: Function, function: Function) -> None:
+    """Raises DifferentiationError, at the place of bprop, where it does not take the inputs, out and dout."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # a function that is written in C
+        return
+    inputs = [each.name for each in parameters if each.default is each.empty]
+    taken = inspect.signature(bprop).parameters.values()
+    if any(each.kind == each.VAR_POSITIONAL for each in [*parameters, *taken]) or len(taken) == len(inputs) + 2:
+        return
+    expected = ", ".join([*inputs, "out", "dout"])
+    message = f"bprop takes {len(taken)} arguments, and is given {len(inputs) + 2}: {expected}"
+    code = bprop.__code__
+    raise DifferentiationError(message, SourceLocation(code.co_filename, code.co_firstlineno))

@@ -1,0 +1,73 @@
+"""How functions run: compiled, or op by op. MindSpore's module `context`.
+
+Reads: nothing. Writes: the mode and the target of this process. Leaves: `run`, through which all derivatives here run.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import mlirad
+from mlirad.jit.debug_modes import op_by_op
+from mlirad.jit.kernel import Kernel
+
+GRAPH_MODE, PYNATIVE_MODE = 0, 1
+_TARGETS = {"CPU": "cpu", "Ascend": "ascend"}
+
+
+class _Context:
+    mode, device_target = GRAPH_MODE, "CPU"
+
+
+_current = _Context()
+_for_targets: weakref.WeakKeyDictionary[Kernel, Kernel] = weakref.WeakKeyDictionary()
+
+
+def set_context(*, mode: int | None = None, device_target: str | None = None) -> None:
+    """Choose how functions run from now on, in all threads.
+
+    mode: GRAPH_MODE, compiled (to begin with); PYNATIVE_MODE, op by op with NumPy, by the same derivative rules.
+    device_target: "CPU", or "Ascend", the target that is simulated. Raises ValueError for others.
+    """
+    if mode not in (None, GRAPH_MODE, PYNATIVE_MODE):
+        raise ValueError(f"mode is GRAPH_MODE or PYNATIVE_MODE, not {mode!r}")
+    if device_target is not None and device_target not in _TARGETS:
+        raise ValueError(f"device_target is one of {', '.join(_TARGETS)}, not {device_target!r}")
+    _current.mode = _current.mode if mode is None else mode
+    _current.device_target = device_target or _current.device_target
+
+
+def get_context(name: str) -> Any:
+    """The mode ("mode"), or the target ("device_target")."""
+    if name not in ("mode", "device_target"):
+        raise ValueError(f"there is no context {name!r}, only 'mode' and 'device_target'")
+    return getattr(_current, name)
+
+
+class _Run:
+    """function(*args), in the mode that is set. In compiled code it is the call itself."""
+
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if _current.mode == PYNATIVE_MODE:
+            with op_by_op():
+                return function(*args, **kwargs)
+        if _current.device_target != "CPU" and isinstance(function, Kernel):
+            function = _for_target(function)
+        return function(*args, **kwargs)
+
+    @staticmethod
+    def __mlirad_function__(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+
+run = _Run()
+
+
+def _for_target(kernel: Kernel) -> Kernel:
+    """The kernel of the same function for the target that is set."""
+    target = _TARGETS[_current.device_target]
+    if kernel not in _for_targets or _for_targets[kernel].options.target != target:
+        _for_targets[kernel] = mlirad.jit(kernel, target=target)
+    return _for_targets[kernel]

@@ -1,0 +1,211 @@
+"""Tensors and parameters: dataclasses of one array, which are pytrees to the core.
+
+Reads: arrays, numbers and lists. Writes: nothing. Leaves: tensors; compiled code computes with the arrays in them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlirad.errors import DTypeError
+from mlirad.location import SourceLocation
+
+float16, float32, float64 = np.float16, np.float32, np.float64
+int32, int64, bool_ = np.int32, np.int64, np.bool_
+
+
+@dataclass(init=False, eq=False, repr=False)
+class Tensor:
+    """An array with operators that give tensors.
+
+    Python's floats become float32, as in MindSpore; NumPy's arrays keep their dtype, unless one is given.
+    requires_grad is kept and not needed: what is differentiated, `grad` says.
+    """
+
+    data: Any
+
+    __mlirad_stores_fields__ = True
+
+    def __init__(self, data: Any, dtype: Any = None, requires_grad: bool = False):
+        self.data = _array(data, dtype)
+        self.requires_grad = requires_grad
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return np.shape(self.data)
+
+    @property
+    def ndim(self) -> int:
+        return np.ndim(self.data)
+
+    @property
+    def size(self) -> int:
+        return np.size(self.data)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.asarray(self.data).dtype
+
+    @property
+    def T(self) -> Tensor:
+        return Tensor(np.transpose(self.data))
+
+    def __add__(self, other: Any) -> Tensor:
+        return Tensor(self.data + data_of(other))
+
+    def __radd__(self, other: Any) -> Tensor:
+        return Tensor(data_of(other) + self.data)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return Tensor(self.data - data_of(other))
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return Tensor(data_of(other) - self.data)
+
+    def __mul__(self, other: Any) -> Tensor:
+        return Tensor(self.data * data_of(other))
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return Tensor(data_of(other) * self.data)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return Tensor(self.data / data_of(other))
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return Tensor(data_of(other) / self.data)
+
+    def __pow__(self, other: Any) -> Tensor:
+        return Tensor(self.data ** data_of(other))
+
+    def __matmul__(self, other: Any) -> Tensor:
+        return Tensor(self.data @ data_of(other))
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return Tensor(data_of(other) @ self.data)
+
+    def __neg__(self) -> Tensor:
+        return Tensor(-self.data)
+
+    def __gt__(self, other: Any) -> Tensor:
+        return Tensor(self.data > data_of(other))
+
+    def __lt__(self, other: Any) -> Tensor:
+        return Tensor(self.data < data_of(other))
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return Tensor(self.data[data_of(index)])
+
+    def __bool__(self) -> bool:
+        return bool(self.data)
+
+    def __float__(self) -> float:
+        return float(self.data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def sum(self, axis: Any = None) -> Tensor:
+        return Tensor(np.sum(self.data, axis=axis))
+
+    def mean(self, axis: Any = None) -> Tensor:
+        return Tensor(np.mean(self.data, axis=axis))
+
+    def argmax(self, axis: Any = None) -> Tensor:
+        return Tensor(np.argmax(self.data, axis=axis))
+
+    def reshape(self, *shape: Any) -> Tensor:
+        return Tensor(np.reshape(self.data, shape[0] if isinstance(shape[0], tuple) else shape))
+
+    def astype(self, dtype: Any) -> Tensor:
+        return Tensor(np.asarray(self.data).astype(dtype))
+
+    def asnumpy(self) -> np.ndarray:
+        """The array itself, not a copy."""
+        return np.asarray(self.data)
+
+    def item(self) -> Any:
+        return np.asarray(self.data).item()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.data, dtype) if copy else np.asarray(self.data, dtype)
+
+    __array_ufunc__ = None
+    """NumPy leaves `array + tensor` to the tensor."""
+
+    def __str__(self) -> str:
+        return str(self.data)
+
+    def __repr__(self) -> str:
+        return f"Tensor(shape={list(self.shape)}, dtype={str(self.dtype).capitalize()}, value={self.data})"
+
+
+class Parameter(Tensor):
+    """A tensor that belongs to a cell and that training changes, in place: the next call of compiled code sees it.
+
+    name: of no parameter, but of its place in the cell, if none is given. requires_grad=False: not among the
+    `trainable_params()`.
+    """
+
+    __mlirad_stores_fields__ = True
+
+    def __init__(self, data: Any, name: str | None = None, requires_grad: bool = True):
+        super().__init__(np.array(data_of(data)) if isinstance(data, Tensor) else data, None, requires_grad)
+        self.name = name
+
+    def set_data(self, data: Any) -> None:
+        """Write other numbers of the same shape into it."""
+        given = np.asarray(data_of(data))
+        if given.shape != self.shape:
+            raise ValueError(f"parameter {self.name} has the shape {self.shape}, not {given.shape}")
+        self.data[...] = given
+
+    def __repr__(self) -> str:
+        shape, dtype = self.shape, str(self.dtype).capitalize()
+        return f"Parameter (name={self.name}, shape={shape}, dtype={dtype}, requires_grad={self.requires_grad})"
+
+
+def _array(data: Any, dtype: Any) -> Any:
+    if isinstance(data, Tensor):
+        data = data.data
+    is_of_python = not isinstance(data, np.ndarray | np.generic)
+    made = np.asarray(data, dtype)
+    return made.astype(np.float32) if dtype is None and is_of_python and made.dtype == np.float64 else made
+
+
+def data_of(value: Any) -> Any:
+    """The array in a tensor; anything else itself."""
+    return value.data if isinstance(value, Tensor) else value
+
+
+def as_tensors(value: Any) -> Any:
+    """Tensors of the arrays in tuples and lists, and in place of parameters."""
+    if isinstance(value, tuple):
+        return tuple([as_tensors(each) for each in value])
+    if isinstance(value, list):
+        return [as_tensors(each) for each in value]
+    return Tensor(data_of(value))
+
+
+def require_floats(parameters: Iterable[Parameter]) -> None:
+    """Raises DTypeError (a TypeError) for a parameter that has no derivative."""
+    for each in parameters:
+        if each.dtype.kind != "f":
+            message = f"parameter {each.name!r} is of {each.dtype}, and has no derivative"
+            raise DTypeError(message, _line_of_user(), "make it of floats, or with requires_grad=False")
+
+
+def _line_of_user() -> SourceLocation | None:
+    """Where the code outside of this package is."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame = frame.f_back
+    return None if frame is None else SourceLocation(frame.f_code.co_filename, frame.f_lineno)
+
+
+_HERE = str(Path(__file__).parent)

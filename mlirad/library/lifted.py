@@ -1,0 +1,43 @@
+"""Functions whose surroundings are an argument: `Lifted`, for derivatives by what objects hold.
+
+Reads and writes: nothing. Leaves: objects that the frontend knows; Python runs them, too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlirad import tree
+from mlirad.requests.python_functions import name_of, plain
+
+
+class Lifted:
+    """function(*args) as a function of (arrays, *args), in which `arrays` stand for what the holders hold.
+
+    holders: dataclass objects of one array each, which the function finds around itself: in its globals, its closure,
+    or attributes of what is there. The arrays have the shapes and dtypes of theirs.
+    """
+
+    def __init__(self, function: Callable[..., Any], holders: Sequence[Any]):
+        for each in holders:
+            inner = tree.children(each)
+            if not dataclasses.is_dataclass(each) or inner is None or len(inner[1]) != 1:
+                raise TypeError(f"a holder is a dataclass object of one array, not {type(each).__name__}")
+        self.function = plain(function)
+        self.holders = tuple(holders)
+        self.__wrapped__ = self.function
+        self.__name__ = self.__qualname__ = name_of(self.function)
+        self.__module__ = getattr(self.function, "__module__", None) or type(self.function).__module__
+
+    def __call__(self, arrays: Sequence[Any], *args: Any) -> Any:
+        fields = [dataclasses.fields(each)[0].name for each in self.holders]
+        before = [getattr(each, name) for each, name in zip(self.holders, fields, strict=True)]
+        try:
+            for each, name, array in zip(self.holders, fields, arrays, strict=True):
+                object.__setattr__(each, name, array)
+            return self.function(*args)
+        finally:
+            for each, name, array in zip(self.holders, fields, before, strict=True):
+                object.__setattr__(each, name, array)
