@@ -14,11 +14,12 @@ from mlirad.jit.debug_modes import op_by_op
 from mlirad.jit.kernel import Kernel
 
 GRAPH_MODE, PYNATIVE_MODE = 0, 1
-_TARGETS = {"CPU": "cpu", "Ascend": "ascend"}
+_DEVICES = ("CPU", "Ascend")
+"""MindSpore's names of targets, which are those of the core in other letters."""
 
 
 class _Context:
-    mode, device_target = GRAPH_MODE, "CPU"
+    mode, device_target = GRAPH_MODE, _DEVICES[0]
 
 
 _current = _Context()
@@ -33,8 +34,8 @@ def set_context(*, mode: int | None = None, device_target: str | None = None) ->
     """
     if mode not in (None, GRAPH_MODE, PYNATIVE_MODE):
         raise ValueError(f"mode is GRAPH_MODE or PYNATIVE_MODE, not {mode!r}")
-    if device_target is not None and device_target not in _TARGETS:
-        raise ValueError(f"device_target is one of {', '.join(_TARGETS)}, not {device_target!r}")
+    if device_target is not None and device_target not in _DEVICES:
+        raise ValueError(f"device_target is one of {', '.join(_DEVICES)}, not {device_target!r}")
     _current.mode = _current.mode if mode is None else mode
     _current.device_target = device_target or _current.device_target
 
@@ -53,8 +54,8 @@ class _Run:
         if _current.mode == PYNATIVE_MODE:
             with op_by_op():
                 return function(*args, **kwargs)
-        if _current.device_target != "CPU" and isinstance(function, Kernel):
-            function = _for_target(function)
+        if isinstance(function, Kernel):
+            function = _for_target(function, _current.device_target.lower())
         return function(*args, **kwargs)
 
     @staticmethod
@@ -65,9 +66,10 @@ class _Run:
 run = _Run()
 
 
-def _for_target(kernel: Kernel) -> Kernel:
-    """The kernel of the same function for the target that is set."""
-    target = _TARGETS[_current.device_target]
+def _for_target(kernel: Kernel, target: str) -> Kernel:
+    """The kernel of the same function for a target."""
+    if kernel.options.target == target:
+        return kernel
     if kernel not in _for_targets or _for_targets[kernel].options.target != target:
         _for_targets[kernel] = mlirad.jit(kernel, target=target)
     return _for_targets[kernel]

@@ -414,3 +414,9 @@ def test_refused_at_the_line_of_the_user(name: str) -> None:
     shown = str(caught.value)
     assert message in shown and line in shown and "interop/mindspore/functional" not in shown
     assert caught.value.filename == __file__
+
+
+@pytest.mark.full
+def test_the_simulated_target() -> None:
+    ms.set_context(device_target="Ascend")
+    has_slopes(ms.grad(function, (2, 3))(X, Y, W, B), SLOPES)
