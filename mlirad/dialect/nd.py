@@ -28,10 +28,13 @@ from mlirad.dialect.functions import (  # noqa: F401  (as the families above)
 from mlirad.dialect.layers import windows  # noqa: F401  (as the families above)
 from mlirad.dialect.linear_algebra import (  # noqa: F401  (as the families above)
     determinant_ops,
-    factorization_ops,
+    eigen_ops,
     fourier_ops,
     least_squares_ops,
+    qr_ops,
+    singular_value_ops,
     solving_ops,
+    symmetric_ops,
 )
 from mlirad.dialect.op import op_classes
 from mlirad.dialect.ops import (  # noqa: F401  (as the families above)

@@ -15,7 +15,7 @@ import numpy as np
 import mlirad
 
 BODIES = r"""
-return np.linalg.eig(x)
+return np.roots(x)
 return np.sni(x)
 return x.summ()
 return x.argpartition(1)
@@ -29,7 +29,7 @@ return x[x>0]
 return x[x>0][0]
 return print(x)
 return open(x)
-return [*map(np.linalg.eigvals,[x])]
+return [*map(np.roots,[x])]
 return {1,2}
 return {a_for_a:1}
 return x.resize(2)
@@ -113,7 +113,6 @@ return np.dot(x,np.ones(4))
 return -"a"
 return not_there
 return math.foo
-return np.linalg.eigvals(x)
 return math.gamma(y)
 return math.comb(n,2)
 return math.floor(x)

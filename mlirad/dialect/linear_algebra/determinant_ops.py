@@ -17,14 +17,14 @@ from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called
 from mlirad.dialect.core.op import Composed, Cotangent, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.linear_algebra import matrix_algebra as m
-from mlirad.dialect.linear_algebra.factorization_ops import SvdOp
 from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp, MatricesOp
+from mlirad.dialect.linear_algebra.singular_value_ops import SvdOp
 from mlirad.dialect.linear_algebra.solving_ops import inverse
 from mlirad.errors import ShapeError
 from mlirad.library.linalg import loops
 
 
-@op(loops.det, cost=WORK)
+@op(loops.det, cost=WORK, complex=True)
 class DetOp(OneOperandOp, LoopOp):
     """The determinant, whose derivatives are the cofactors (Giles 2008, section 2.2.4), of singular matrices too.
 
@@ -53,14 +53,14 @@ class DetOp(OneOperandOp, LoopOp):
         return m.across(out, x) * m.transposed(inverse(x))
 
 
-@op(loops.cofactors, cost=8 * WORK)
+@op(loops.cofactors, cost=8 * WORK, complex=True)
 class CofactorsOp(OneOperandOp, MatricesOp):
     """The cofactors of square matrices: those of diag(s) are the products of the other elements of s, and those of
-    u @ diag(s) @ v.T are det(u) * det(v) * u @ cofactors @ v.T.
+    u @ diag(s) @ w are det(u) * det(w) * conj(u @ cofactors @ w), where u and w are unitary.
 
-    With k = u.T @ a' @ v, the derivative is, in the same basis, -p_ij k_ji, and on the diagonal the sum of p_ij k_jj
-    over all others, where p_ij is the product of all s but s_i and s_j: polynomials, of singular matrices too. The next
-    derivatives are those of the singular values, which must differ.
+    With k = u.T.conj() @ a' @ w.T.conj(), the derivative is, in the same basis, -p_ij k_ji, and on the diagonal the sum
+    of p_ij k_jj over all others, where p_ij is the product of all s but s_i and s_j: polynomials, of singular matrices
+    too. The next derivatives are those of the singular values, which must differ.
     """
 
     name = "nd.cofactors"
@@ -84,22 +84,22 @@ class CofactorsOp(OneOperandOp, MatricesOp):
     def _build(self, a: Expr) -> Sequence[Expr]:
         left, values, right, sign = _basis(a)
         others = products_of_others(values, [len(values.shape) - 1])
-        return [sign * m.times(left * m.of_columns(others, left), right)]
+        return [sign * m.conjugate(m.times(left * m.of_columns(others, left), right))]
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return self.jvp(g, out, x)  # the second derivatives of a number are symmetric
 
     def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr:
         left, values, right, sign = _basis(x)
-        turned = m.transposed_times(left, m.times_transposed(dx, right))
+        turned = m.adjoint_times(left, m.times_adjoint(dx, right))
         every = m.with_diagonal(m.of_columns(values, dx), 1.0)
         others = m.off_diagonal(products_of_others(every, [len(dx.shape) - 1]))
         sums = m.row_sums(others * m.of_columns(m.diagonal(turned), others))
         inner = m.diagonal_of(sums) - others * m.transposed(turned)
-        return sign * m.times(left, m.times(inner, right))
+        return sign * m.times(m.conjugate(left), m.times(inner, m.conjugate(right)))
 
 
 def _basis(a: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-    """u, s and v.T, and in all elements the sign det(u) * det(v)."""
+    """u, s and w, and in all elements the sign det(u) * det(w)."""
     left, values, right, _ = emit_all(SvdOp, a)
     return left, values, right, m.across(emit(DetOp, left) * emit(DetOp, right), a)

@@ -12,11 +12,11 @@ from xdsl.irdl import operand_def, result_def
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, emit, emit_all, where, zeros_like
-from mlirad.dialect.core.op import Composed, Cotangent, Given, op
+from mlirad.dialect.core.op import Composed, Given, op
 from mlirad.dialect.core.registry import Properties, op_of
 from mlirad.dialect.linear_algebra import matrix_algebra as m
-from mlirad.dialect.linear_algebra.factorization_ops import SvdOp
-from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp, MatricesOp
+from mlirad.dialect.linear_algebra.loop_op import WORK, AdjointOp, LoopOp
+from mlirad.dialect.linear_algebra.singular_value_ops import SvdOp
 from mlirad.dialect.ops.movement import broadcast_like
 from mlirad.errors import DTypeError, ShapeError
 from mlirad.library.linalg import loops
@@ -24,23 +24,23 @@ from mlirad.library.linalg import loops
 
 def _tangent(da: Expr, a: Expr, y: Expr) -> Expr:
     """Of the pseudoinverse y of a."""
-    gram, other_gram = m.times_transposed(y, y), m.transposed_times(y, y)
-    beyond = m.transposed(da - m.times(a, m.times(y, da)))
-    beside = m.transposed(da - m.times(m.times(da, y), a))
+    gram, other_gram = m.times_adjoint(y, y), m.adjoint_times(y, y)
+    beyond = m.adjoint(da - m.times(a, m.times(y, da)))
+    beside = m.adjoint(da - m.times(m.times(da, y), a))
     return m.times(gram, beyond) + m.times(beside, other_gram) - m.times(y, m.times(da, y))
 
 
 def _cotangent(g: Expr, a: Expr, y: Expr) -> Expr:
     """Of a, for the cotangent g of its pseudoinverse y."""
-    turned, gram, other_gram = m.transposed(g), m.times_transposed(y, y), m.transposed_times(y, y)
+    turned, gram, other_gram = m.adjoint(g), m.times_adjoint(y, y), m.adjoint_times(y, y)
     beyond = turned - m.times(a, m.times(y, turned))
     beside = turned - m.times(m.times(turned, y), a)
-    inner = m.transposed_times(y, m.times_transposed(g, y))
+    inner = m.adjoint_times(y, m.times_adjoint(g, y))
     return m.times(beyond, gram) + m.times(other_gram, beside) - inner
 
 
-@op(loops.pseudoinverse, cost=8 * WORK, inert=(1,))
-class PseudoinverseOp(MatricesOp):
+@op(loops.pseudoinverse, cost=8 * WORK, inert=(1,), complex=True)
+class PseudoinverseOp(AdjointOp):
     """The pseudoinverse y of a, in which singular values up to `cutoff` times the largest one count as 0.
 
     The derivative is that of Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
@@ -64,7 +64,7 @@ class PseudoinverseOp(MatricesOp):
             raise DTypeError(f"{cls.name}: the cutoff {operands[1]} is not an f64 for each matrix of {operands[0]}")
         if not count:
             raise ShapeError(f"{cls.name}: {operands[0]} is empty")
-        return [types.tensor([*outer, columns, rows], types.F64), failed]
+        return [types.tensor([*outer, columns, rows], types.element_type(left)), failed]
 
     def loops(self) -> Composed:
         return Composed(self._build)
@@ -75,23 +75,24 @@ class PseudoinverseOp(MatricesOp):
         largest = m.as_array(emit(op_of(np.max), values, axes=[last]))
         bound = broadcast_like(cutoff * largest, range(last), values)
         inverses = where(values > bound, 1.0 / values, zeros_like(values))
-        turned = m.transposed(left)
-        return m.transposed_times(right, m.of_rows(inverses, turned) * turned), failed
+        turned = m.adjoint(left)
+        return m.adjoint_times(right, m.of_rows(inverses, turned) * turned), failed
 
-    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+    def adjoints(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         return None if gs[0] is None else _cotangent(gs[0], operands[0], outs[0]), None
 
     def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         return None if given[0] is None else _tangent(given[0], operands[0], outs[0]), None
 
 
-@op(loops.least_squares, cost=8 * WORK, inert=(2, 4))
-class LeastSquaresOp(LoopOp):
+@op(loops.least_squares, cost=8 * WORK, inert=(2, 4), complex=True)
+class LeastSquaresOp(AdjointOp, LoopOp):
     """x with the least |a @ x - b|, of columns b, and of those x the smallest; the sums of squares of a @ x - b, where
     the rank of a is its number of columns and it has more rows; its rank; its singular values. Those up to `cutoff`
     times the largest one count as 0.
 
-    x is the pseudoinverse times b, and has its derivative. That of |r|^2, for r = b - a @ x, is 2 r.T @ (b' - a' @ x).
+    x is the pseudoinverse times b, and has its derivative. That of |r|^2, for r = b - a @ x, is
+    the real part of 2 r.T.conj() @ (b' - a' @ x).
     """
 
     name = "nd.least_squares"
@@ -106,16 +107,16 @@ class LeastSquaresOp(LoopOp):
     failed = result_def()
     assembly_format = "$a `,` $b `,` $cutoff attr-dict `:` functional-type(operands, results)"
 
-    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+    def adjoints(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         (of_x, of_squares, _, of_values, _), (a, b, cutoff), x = gs, operands, outs[0]
         of_a: Expr | None = None
         of_b: Expr | None = None
         if of_x is not None:
             inverse, _ = emit_all(PseudoinverseOp, a, cutoff)
-            of_a, of_b = _cotangent(m.times_transposed(of_x, b), a, inverse), m.transposed_times(inverse, of_x)
+            of_a, of_b = _cotangent(m.times_adjoint(of_x, b), a, inverse), m.adjoint_times(inverse, of_x)
         if of_squares is not None:
             scaled = 2.0 * (b - m.times(a, x)) * m.of_columns(of_squares, b)
-            of_a, of_b = total(of_a, -m.times_transposed(scaled, x)), total(of_b, scaled)
+            of_a, of_b = total(of_a, -m.times_adjoint(scaled, x)), total(of_b, scaled)
         if of_values is not None:
             left, _, right, _ = emit_all(SvdOp, a)
             of_a = total(of_a, m.times(left * m.of_columns(of_values, left), right))
@@ -132,5 +133,5 @@ class LeastSquaresOp(LoopOp):
         if da is not None:
             dx = total(dx, m.times(_tangent(da, a, inverse), b))
             left, _, right, _ = emit_all(SvdOp, a)
-            d_values = m.diagonal(m.transposed_times(left, m.times_transposed(da, right)))
-        return dx, m.column_sums(2.0 * (b - m.times(a, x)) * change), None, d_values, None
+            d_values = m.real(m.diagonal(m.adjoint_times(left, m.times_adjoint(da, right))))
+        return dx, m.column_sums(2.0 * m.real(m.conjugate(b - m.times(a, x)) * change)), None, d_values, None

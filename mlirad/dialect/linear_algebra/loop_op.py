@@ -1,7 +1,8 @@
-"""The family of ops that a loop of NumPy's LAPACK computes, on stacks of matrices of f64."""
+"""The family of ops that a loop of NumPy's LAPACK computes, on stacks of matrices of f64 or complex<f64>."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -13,21 +14,26 @@ from mlirad.contract.gufunc_loops import core_labels, label_order
 from mlirad.contract.native_functions import gufunc
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import total
-from mlirad.dialect.core.expr import Expr, sum_of
+from mlirad.dialect.core.expr import Expr, current_location, sum_of
 from mlirad.dialect.core.native import Length, NativeCalls, NativeFunction, PartAddress
-from mlirad.dialect.core.op import Given, PureOp
+from mlirad.dialect.core.op import Cotangent, Given, PureOp
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import empty, size_of_axis
-from mlirad.dialect.linear_algebra.matrix_algebra import as_array
+from mlirad.dialect.linear_algebra.matrix_algebra import as_array, conjugate, real
+from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.movement import broadcast_like, repeated
-from mlirad.errors import DTypeError, ShapeError
+from mlirad.errors import DifferentiationError, DTypeError, ShapeError
 from mlirad.library.linalg.loops import LOOPS, Loop
 
 WORK = 64
 """The cost for each element of a matrix."""
-_I32 = types.from_dtype(np.dtype(np.int32))
+_ELEMENTS = {"d": types.F64, "D": types.C128, "i": types.from_dtype(np.dtype(np.int32))}
 _SMALLER = "p"
 """The label of the smaller one of m and n."""
+
+
+def no_derivative(what: str, hint: str) -> DifferentiationError:
+    return DifferentiationError(what, types.from_location(current_location()), hint)
 
 
 class MatricesOp(PureOp):
@@ -51,10 +57,27 @@ class MatricesOp(PureOp):
         found: Expr | None = None
         for count in given:
             if count is not None:
-                found = total(found, as_array(sum_of(count, range(len(outer), len(count.shape)))))
+                found = total(found, as_array(real(sum_of(count, range(len(outer), len(count.shape))))))
         if found is None:
             return [None for _ in outs]
-        return [broadcast_like(found, outer, out) if types.is_float(out.type) else None for out in outs]
+        return [
+            cast(broadcast_like(found, outer, out), out.element) if types.is_inexact(out.type) else None for out in outs
+        ]
+
+
+class AdjointOp(MatricesOp):
+    """An op whose rule backwards is that of the literature, of the inner product Re(sum(conj(g) * d)).
+
+    The cotangents of mlirad are those of Re(sum(g * d)), JAX's convention: both are conjugated.
+    """
+
+    @abstractmethod
+    def adjoints(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        """What `cotangents` gives, in that inner product."""
+
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+        found = self.adjoints([None if g is None else conjugate(g) for g in gs], outs, operands)
+        return [None if each is None else conjugate(each) for each in found]
 
 
 class LoopOp(MatricesOp):
@@ -87,16 +110,15 @@ class LoopOp(MatricesOp):
         cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
     ) -> list[Attribute]:
         loop = cls.loop()
-        is_complex = cls.takes_complex and types.element_type(operands[0]) == types.C128
-        number = types.C128 if is_complex else types.F64
+        letters = loop.letters(types.element_type(operands[0]) == types.C128)
         sizes: dict[str, int] = {}
         outer: list[tuple[int, ...]] = []
-        for own, type in zip(core_labels(loop.signature)[0], operands, strict=True):
+        for own, letter, type in zip(core_labels(loop.signature)[0], letters, operands, strict=False):
             shape = types.shape(type)
             if not isinstance(type, TensorType) or len(shape) < len(own):
                 raise ShapeError(f"{cls.name}: {type} has not the axes ({', '.join(own)}) of {loop.signature}")
-            if types.element_type(type) != number:
-                raise DTypeError(f"{cls.name}: {type} is not of {number}")
+            if types.element_type(type) != _ELEMENTS[letter]:
+                raise DTypeError(f"{cls.name}: {type} is not of {_ELEMENTS[letter]}")
             rank = len(shape) - len(own)
             outer.append(shape[:rank])
             for label, size in zip(own, shape[rank:], strict=True):
@@ -110,8 +132,8 @@ class LoopOp(MatricesOp):
             if min(sizes["m"], sizes["n"]) < 0:
                 raise ShapeError(f"{cls.name}: the sizes of the matrix {operands[0]} must be known while compiling")
             sizes[_SMALLER] = min(sizes["m"], sizes["n"])
-        letters = loop.types[: loop.is_in_place] + loop.types[len(operands) :]
-        elements = [_I32 if letter == "i" else number for letter in letters] + [types.I64] * loop.fails
+        of_results = letters[: loop.is_in_place] + letters[len(operands) :]
+        elements = [_ELEMENTS[letter] for letter in of_results] + [types.I64] * loop.fails
         shapes = [(*outer[0], *(sizes[label] for label in own)) for own in cls.result_labels()]
         return [types.tensor(shape, element) for shape, element in zip(shapes, elements, strict=True)]
 
@@ -138,7 +160,7 @@ class LoopOp(MatricesOp):
             next(Length(number, rank + own.index(label)) for number, own in enumerate(everything) if label in own)
             for label in label_order(loop.signature)
         ]
-        letters = loop.types.replace("d", "D") if types.is_complex(self.operands[0].type) else loop.types
+        letters = loop.letters(types.is_complex(self.operands[0].type))
         function = NativeFunction(gufunc("linalg", loop.gufunc, letters), gufunc=loop.signature)
         ranks = tuple(map(len, everything))
         return NativeCalls(function, (*arrays, *lengths), self._memory, work=WORK, ranks=ranks)

@@ -6,7 +6,9 @@ from string import ascii_uppercase
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, emit, ones_like, sum_of, unknown_dims, where, zeros_like
+from mlirad.dialect.functions.complex_parts import ConjOp, RealOp
 from mlirad.dialect.ops.choice import annihilated
+from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.contraction import contract
 from mlirad.dialect.ops.movement import TransposeOp, broadcast, broadcast_like, reshape, size_along
@@ -39,6 +41,36 @@ def transposed(x: Expr) -> Expr:
     return emit(TransposeOp, x, permutation=[*range(rank - 2), rank - 1, rank - 2])
 
 
+def conjugate(x: Expr) -> Expr:
+    """The complex conjugate; a real x itself."""
+    return emit(ConjOp, x) if types.is_complex(x.type) else x
+
+
+def real(x: Expr) -> Expr:
+    """The real part."""
+    return emit(RealOp, x) if types.is_complex(x.type) else x
+
+
+def imaginary(x: Expr) -> Expr:
+    """The imaginary part, as an imaginary number, of complex x."""
+    return x - cast(real(x), x.element)
+
+
+def adjoint(x: Expr) -> Expr:
+    """The conjugate of `transposed(x)`."""
+    return transposed(conjugate(x))
+
+
+def times_adjoint(x: Expr, y: Expr) -> Expr:
+    """x @ y.T.conj()"""
+    return times_transposed(x, conjugate(y))
+
+
+def adjoint_times(x: Expr, y: Expr) -> Expr:
+    """x.T.conj() @ y"""
+    return transposed_times(conjugate(x), y)
+
+
 def _places(x: Expr) -> tuple[Expr, Expr]:
     """The row and the column of each element."""
     rank = len(x.shape)
@@ -64,7 +96,7 @@ def upper(x: Expr) -> Expr:
 
 
 def half_lower(x: Expr) -> Expr:
-    """The lower triangle with half of the diagonal: of a symmetric x, `h + h.T` is x."""
+    """The lower triangle with half of the diagonal: of a Hermitian x, h + adjoint(h) is x."""
     row, column = _places(x)
     return where(row > column, x, where(row == column, x * 0.5, zeros_like(x)))
 
@@ -106,19 +138,23 @@ def as_array(x: Expr) -> Expr:
 
 
 def across(x: Expr, like: Expr) -> Expr:
-    """A number of each part, in all elements of the matrices of `like`."""
-    return broadcast_like(x, range(len(like.shape) - 2), like)
+    """A number of each part, in all elements of the matrices of `like`; as `of_rows`, a complex one if those are."""
+    return broadcast_like(_as_those_of(x, like), range(len(like.shape) - 2), like)
 
 
 def of_rows(x: Expr, like: Expr) -> Expr:
     """A number of each row, in all its elements."""
-    return broadcast_like(x, range(len(like.shape) - 1), like)
+    return broadcast_like(_as_those_of(x, like), range(len(like.shape) - 1), like)
 
 
 def of_columns(x: Expr, like: Expr) -> Expr:
     """A number of each column, in all its elements."""
     rank = len(like.shape)
-    return broadcast_like(x, [*range(rank - 2), rank - 1], like)
+    return broadcast_like(_as_those_of(x, like), [*range(rank - 2), rank - 1], like)
+
+
+def _as_those_of(x: Expr, like: Expr) -> Expr:
+    return cast(x, like.element) if types.is_complex(like.type) else x
 
 
 def diagonal_of(x: Expr) -> Expr:
@@ -134,22 +170,26 @@ def inner(x: Expr, y: Expr) -> Expr:
     return as_array(sum_of(x * y, [outer, outer + 1]))
 
 
-def symmetric_of_lower(x: Expr) -> Expr:
-    """The symmetric matrix that has the lower triangle of x."""
+def hermitian_of_lower(x: Expr) -> Expr:
+    """The Hermitian matrix that has the lower triangle of x, and the real part of its diagonal."""
+    if types.is_complex(x.type):
+        return strictly_lower(x) + adjoint(strictly_lower(x)) + cast(real(on_diagonal(x)), x.element)
     return strictly_lower(x) + transposed(lower(x))
 
 
-def symmetric_of_upper(x: Expr) -> Expr:
-    return symmetric_of_lower(transposed(x))
+def hermitian_of_upper(x: Expr) -> Expr:
+    return hermitian_of_lower(adjoint(x))
 
 
 def cotangent_of_lower(g: Expr) -> Expr:
-    """The cotangent of x, for that of `symmetric_of_lower(x)`."""
+    """The cotangent of x, for that of `hermitian_of_lower(x)`, in the inner product of `AdjointOp`."""
+    if types.is_complex(g.type):
+        return strictly_lower(g) + strictly_lower(adjoint(g)) + cast(real(on_diagonal(g)), g.element)
     return lower(g) + strictly_lower(transposed(g))
 
 
 def cotangent_of_upper(g: Expr) -> Expr:
-    return transposed(cotangent_of_lower(g))
+    return adjoint(cotangent_of_lower(g))
 
 
 def over(x: Expr, y: Expr) -> Expr:

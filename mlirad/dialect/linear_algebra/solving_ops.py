@@ -12,8 +12,10 @@ from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, emit, emit_all
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called
 from mlirad.dialect.core.op import Cotangent, Given, op
+from mlirad.dialect.functions.complex_parts import ImagOp
 from mlirad.dialect.linear_algebra import matrix_algebra as m
-from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp
+from mlirad.dialect.linear_algebra.loop_op import WORK, AdjointOp, LoopOp
+from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.movement import TransposeOp, repeated, reshape
 from mlirad.library.linalg import loops
 
@@ -111,8 +113,38 @@ class SlogdetOp(LoopOp):
         return None, None if da is None else m.inner(m.transposed(inverse(a)), da)
 
 
-class CholeskyOp(LoopOp):
-    """A Cholesky factor. One triangle of a is read; the other one has the derivative 0."""
+@op(loops.slogdet_of_complex, cost=WORK, complex=True)
+class SlogdetOfComplexOp(LoopOp):
+    """The same of complex matrices. With t the trace of a^-1 @ a', l' is its real part, and s' is s times its imaginary
+    part."""
+
+    name = "nd.slogdet_of_complex"
+    LOOP: ClassVar = "slogdet"
+    a = operand_def()
+    sign = result_def()
+    logarithm = result_def()
+    assembly_format = "$a attr-dict `:` functional-type(operands, results)"
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        return called("np.linalg.slogdet", source.operand(0))
+
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+        (of_sign, of_logarithm), (sign, _), (a,) = gs, outs, operands
+        turn = None if of_sign is None else cast(emit(ImagOp, of_sign * sign), a.element) * 1j
+        change = total(turn, None if of_logarithm is None else cast(of_logarithm, a.element))
+        return (None if change is None else m.across(change, a) * m.transposed(inverse(a)),)
+
+    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        (da,), (a,), (sign, _) = given, operands, outs
+        if da is None:
+            return None, None
+        trace = m.inner(m.transposed(inverse(a)), da)
+        return sign * m.imaginary(trace), m.real(trace)
+
+
+class CholeskyOp(AdjointOp, LoopOp):
+    """A Cholesky factor. One triangle of a is read; the other one has the derivative 0, and so has the imaginary part
+    of the diagonal."""
 
     a = operand_def()
     factor = result_def()
@@ -120,51 +152,51 @@ class CholeskyOp(LoopOp):
     assembly_format = "$a attr-dict `:` functional-type(operands, results)"
 
 
-@op(loops.cholesky_lower, cost=WORK, inert=(1,))
+@op(loops.cholesky_lower, cost=WORK, inert=(1,), complex=True)
 class CholeskyLowerOp(CholeskyOp):
-    """L with L @ L.T = a: L' = L @ half(L^-1 @ a' @ L^-T), where half takes the lower triangle and half of the diagonal
-    (Murray 2016, "Differentiation of the Cholesky decomposition", section 3)."""
+    """L with L @ L.T.conj() = a: L' = L @ half(L^-1 @ a' @ L.T.conj()^-1), where half takes the lower triangle and half
+    of the diagonal (Murray 2016, "Differentiation of the Cholesky decomposition", section 3)."""
 
     name = "nd.cholesky_lower"
     LOOP: ClassVar = "cholesky_lo"
 
-    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+    def adjoints(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         g, factor = gs[0], outs[0]
         return (None if g is None else m.cotangent_of_lower(_cotangent(factor, m.lower(g))),)
 
     def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         (da,), factor = given, outs[0]
-        return None if da is None else _tangent(factor, m.symmetric_of_lower(da)), None
+        return None if da is None else _tangent(factor, m.hermitian_of_lower(da)), None
 
 
-@op(loops.cholesky_upper, cost=WORK, inert=(1,))
+@op(loops.cholesky_upper, cost=WORK, inert=(1,), complex=True)
 class CholeskyUpperOp(CholeskyOp):
-    """U with U.T @ U = a, by the rules of the lower factor U.T."""
+    """U with U.T.conj() @ U = a, by the rules of the lower factor U.T.conj()."""
 
     name = "nd.cholesky_upper"
     LOOP: ClassVar = "cholesky_up"
 
-    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+    def adjoints(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         g, factor = gs[0], outs[0]
         if g is None:
             return (None,)
-        return (m.cotangent_of_upper(_cotangent(m.transposed(factor), m.lower(m.transposed(g)))),)
+        return (m.cotangent_of_upper(_cotangent(m.adjoint(factor), m.lower(m.adjoint(g)))),)
 
     def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         (da,), factor = given, outs[0]
         if da is None:
             return None, None
-        return m.transposed(_tangent(m.transposed(factor), m.symmetric_of_upper(da))), None
+        return m.adjoint(_tangent(m.adjoint(factor), m.hermitian_of_upper(da))), None
 
 
 def _tangent(factor: Expr, da: Expr) -> Expr:
-    """L', for a symmetric a'."""
-    inner = solved(factor, m.transposed(solved(factor, da)))
+    """L', for a Hermitian a'."""
+    inner = solved(factor, m.adjoint(solved(factor, da)))
     return m.times(factor, m.half_lower(inner))
 
 
 def _cotangent(factor: Expr, g: Expr) -> Expr:
-    """The cotangent of a symmetric a, for that of L."""
-    upper = m.transposed(factor)
-    inner = m.half_lower(m.transposed_times(factor, g))
-    return solved(upper, m.transposed(solved(upper, m.transposed(inner))))
+    """The cotangent of a Hermitian a, for that of L."""
+    upper = m.adjoint(factor)
+    inner = m.half_lower(m.adjoint_times(factor, g))
+    return solved(upper, m.adjoint(solved(upper, m.adjoint(inner))))

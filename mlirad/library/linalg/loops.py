@@ -1,4 +1,5 @@
-"""The loops of NumPy's gufuncs that call LAPACK, in float64: what the functions of numpy.linalg are written with.
+"""The loops of NumPy's gufuncs that call LAPACK, in float64 and complex128: what the functions of numpy.linalg are
+written with.
 
 Reads: stacks of matrices, whose leading axes are alike. Writes: nothing. Leaves: new stacks; where a loop may fail, a
 last result says of which parts, an int64 for each. Compiled code calls none of these functions: each is what an op is
@@ -17,7 +18,8 @@ from numpy.linalg import _umath_linalg
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop: the gufunc's name, its core axes, and the types of operands and results, in NumPy's letters.
+    """A loop: the gufunc's name, its core axes, and the types of operands and results, in NumPy's letters: of real
+    matrices, and of complex ones.
 
     fails: whether it may fail. is_in_place: its first result is its first operand, which it changes.
     """
@@ -25,28 +27,34 @@ class Loop:
     gufunc: str
     signature: str
     types: str
+    complex_types: str
     fails: bool = True
     is_in_place: bool = False
 
+    def letters(self, is_complex: bool) -> str:
+        return self.complex_types if is_complex else self.types
+
 
 LOOPS: Mapping[str, Loop] = {
-    "solve": Loop("solve", "(m,m),(m,n)->(m,n)", "ddd"),
-    "inv": Loop("inv", "(m,m)->(m,m)", "dd"),
-    "det": Loop("det", "(m,m)->()", "dd", fails=False),
-    "slogdet": Loop("slogdet", "(m,m)->(),()", "ddd", fails=False),
-    "cholesky_lo": Loop("cholesky_lo", "(m,m)->(m,m)", "dd"),
-    "cholesky_up": Loop("cholesky_up", "(m,m)->(m,m)", "dd"),
-    "eigh_lo": Loop("eigh_lo", "(m,m)->(m),(m,m)", "ddd"),
-    "eigh_up": Loop("eigh_up", "(m,m)->(m),(m,m)", "ddd"),
-    "eigvalsh_lo": Loop("eigvalsh_lo", "(m,m)->(m)", "dd"),
-    "eigvalsh_up": Loop("eigvalsh_up", "(m,m)->(m)", "dd"),
-    "svd": Loop("svd", "(m,n)->(p)", "dd"),
-    "svd_s": Loop("svd_s", "(m,n)->(m,p),(p),(p,n)", "dddd"),
-    "svd_f": Loop("svd_f", "(m,n)->(m,m),(p),(n,n)", "dddd"),
-    "qr_r_raw": Loop("qr_r_raw", "(m,n)->(p)", "dd", is_in_place=True),
-    "qr_reduced": Loop("qr_reduced", "(m,n),(k)->(m,k)", "ddd"),
-    "qr_complete": Loop("qr_complete", "(m,n),(n)->(m,m)", "ddd"),
-    "lstsq": Loop("lstsq", "(m,n),(m,nrhs),()->(n,nrhs),(nrhs),(),(p)", "dddddid"),
+    "solve": Loop("solve", "(m,m),(m,n)->(m,n)", "ddd", "DDD"),
+    "inv": Loop("inv", "(m,m)->(m,m)", "dd", "DD"),
+    "det": Loop("det", "(m,m)->()", "dd", "DD", fails=False),
+    "slogdet": Loop("slogdet", "(m,m)->(),()", "ddd", "DDd", fails=False),
+    "cholesky_lo": Loop("cholesky_lo", "(m,m)->(m,m)", "dd", "DD"),
+    "cholesky_up": Loop("cholesky_up", "(m,m)->(m,m)", "dd", "DD"),
+    "eig": Loop("eig", "(m,m)->(m),(m,m)", "dDD", "DDD"),
+    "eigvals": Loop("eigvals", "(m,m)->(m)", "dD", "DD"),
+    "eigh_lo": Loop("eigh_lo", "(m,m)->(m),(m,m)", "ddd", "DdD"),
+    "eigh_up": Loop("eigh_up", "(m,m)->(m),(m,m)", "ddd", "DdD"),
+    "eigvalsh_lo": Loop("eigvalsh_lo", "(m,m)->(m)", "dd", "Dd"),
+    "eigvalsh_up": Loop("eigvalsh_up", "(m,m)->(m)", "dd", "Dd"),
+    "svd": Loop("svd", "(m,n)->(p)", "dd", "Dd"),
+    "svd_s": Loop("svd_s", "(m,n)->(m,p),(p),(p,n)", "dddd", "DDdD"),
+    "svd_f": Loop("svd_f", "(m,n)->(m,m),(p),(n,n)", "dddd", "DDdD"),
+    "qr_r_raw": Loop("qr_r_raw", "(m,n)->(p)", "dd", "DD", is_in_place=True),
+    "qr_reduced": Loop("qr_reduced", "(m,n),(k)->(m,k)", "ddd", "DDD"),
+    "qr_complete": Loop("qr_complete", "(m,n),(n)->(m,m)", "ddd", "DDD"),
+    "lstsq": Loop("lstsq", "(m,n),(m,nrhs),()->(n,nrhs),(nrhs),(),(p)", "dddddid", "DDdDdid"),
 }
 
 
@@ -59,7 +67,7 @@ def _run(name: str, *arrays: Any) -> Any:
     """The results of a loop. (A gufunc says only of a whole stack that it failed: it is called for each part.)"""
     loop = LOOPS[name]
     gufunc, count = getattr(_umath_linalg, loop.gufunc), len(arrays)
-    letters = loop.types.replace("d", "D") if np.iscomplexobj(arrays[0]) else loop.types
+    letters = loop.letters(np.iscomplexobj(arrays[0]))
     signature = f"{letters[:count]}->{letters[count:]}"
     batch = arrays[0].shape[: arrays[0].ndim - core_ranks(loop)[0]]
     whole = tuple(np.array(each) for each in arrays)
@@ -105,18 +113,33 @@ def slogdet(a: Any) -> Any:
     return _run("slogdet", a)
 
 
+def slogdet_of_complex(a: Any) -> Any:
+    """The same of complex matrices, whose sign is a number of absolute value 1."""
+    return _run("slogdet", a)
+
+
 def cholesky_lower(a: Any) -> Any:
-    """The lower triangle L with L @ L.T = a, whose lower triangle is read; and where a is not positive definite."""
+    """The lower triangle L with L @ L.T.conj() = a, of which the lower triangle is read; and where there is none."""
     return _run("cholesky_lo", a)
 
 
 def cholesky_upper(a: Any) -> Any:
-    """The upper triangle U with U.T @ U = a, whose upper triangle is read; and where a is not positive definite."""
+    """The upper triangle U with U.T.conj() @ U = a, of which the upper triangle is read; and where there is none."""
     return _run("cholesky_up", a)
 
 
+def eig(a: Any) -> Any:
+    """Complex eigenvalues and eigenvectors; and where there are none."""
+    return _run("eig", a)
+
+
+def eigvals(a: Any) -> Any:
+    """Complex eigenvalues; and where there are none."""
+    return _run("eigvals", a)
+
+
 def eigh_lower(a: Any) -> Any:
-    """Eigenvalues and eigenvectors of symmetric matrices, whose lower triangle is read; and where there are none."""
+    """Eigenvalues and eigenvectors of Hermitian matrices, whose lower triangle is read; and where there are none."""
     return _run("eigh_lo", a)
 
 
@@ -126,7 +149,7 @@ def eigh_upper(a: Any) -> Any:
 
 
 def eigvalsh_lower(a: Any) -> Any:
-    """Eigenvalues of symmetric matrices, whose lower triangle is read; and where there are none."""
+    """Eigenvalues of Hermitian matrices, whose lower triangle is read; and where there are none."""
     return _run("eigvalsh_lo", a)
 
 
@@ -136,12 +159,12 @@ def eigvalsh_upper(a: Any) -> Any:
 
 
 def svd(a: Any) -> Any:
-    """u, s and v.T with as many vectors as singular values; and where there are none."""
+    """u, s and v.T.conj() with as many vectors as singular values; and where there are none."""
     return _run("svd_s", a)
 
 
 def svd_full(a: Any) -> Any:
-    """u, s and v.T with square u and v; and where there are none."""
+    """u, s and v.T.conj() with square u and v; and where there are none."""
     return _run("svd_f", a)
 
 
@@ -184,7 +207,7 @@ def cofactors(a: Any) -> Any:
     for place in range(values.shape[-1]):
         others[..., place] = np.prod(np.delete(values, place, -1), -1)
     sign = np.linalg.det(left) * np.linalg.det(right)
-    return sign[..., None, None] * ((left * others[..., None, :]) @ right)
+    return sign[..., None, None] * np.conj((left * others[..., None, :]) @ right)
 
 
 def pseudoinverse(a: Any, cutoff: Any) -> Any:
@@ -192,7 +215,7 @@ def pseudoinverse(a: Any, cutoff: Any) -> Any:
     left, values, right, failed = svd(a)
     is_large = values > cutoff[..., None] * np.max(values, -1, keepdims=True)
     inverses = np.divide(1.0, values, where=is_large, out=np.zeros_like(values))
-    return np.swapaxes(right, -1, -2) @ (inverses[..., None] * np.swapaxes(left, -1, -2)), failed
+    return np.conj(np.swapaxes(right, -1, -2)) @ (inverses[..., None] * np.conj(np.swapaxes(left, -1, -2))), failed
 
 
 def least_squares(a: Any, b: Any, cutoff: Any) -> Any:

@@ -77,7 +77,7 @@ def _product(factors: Any, cuts: Any, first: int, last: int) -> Any:
     return np.dot(_product(factors, cuts, first, cut), _product(factors, cuts, cut + 1, last))
 
 
-@spells("numpy.linalg.tensorinv")
+@spells("numpy.linalg.tensorinv", complex=True)
 def tensorinv(a: Any, ind: int = 2) -> Any:
     x = np.asarray(a)
     if ind <= 0:
@@ -89,7 +89,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     return np.reshape(np.linalg.inv(np.reshape(x, (count, -1))), shape)
 
 
-@spells("numpy.linalg.tensorsolve")
+@spells("numpy.linalg.tensorsolve", complex=True)
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     x, y = np.asarray(a), np.asarray(b)
     rank = x.ndim
@@ -116,7 +116,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
     return np.outer(x, y)
 
 
-@spells("numpy.linalg.cross")
+@spells("numpy.linalg.cross", complex=True)
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     x, y = np.asarray(x1), np.asarray(x2)
     if x.shape[axis] != 3 or y.shape[axis] != 3:
@@ -127,7 +127,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return np.cross(x, y, axis=axis)
 
 
-@spells("numpy.linalg.vecdot")
+@spells("numpy.linalg.vecdot", complex=True)
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return np.vecdot(x1, x2, axis=axis)  # pyright: ignore[reportCallIssue]  # the stubs have no axis
 

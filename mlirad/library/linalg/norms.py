@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from numpy.linalg import LinAlgError
 
 from mlirad.library.linalg import loops
-from mlirad.library.linalg.operands import as_double, require_square, result_dtype
+from mlirad.library.linalg.operands import as_double, real_dtype, require_square, result_dtype
 from mlirad.library.spells import spells
 
 
@@ -98,7 +98,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     return norm(x, ord, (-2, -1), keepdims)
 
 
-@spells("numpy.linalg.vector_norm")
+@spells("numpy.linalg.vector_norm", complex=True)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     a = np.asarray(x)
     axes = tuple(range(a.ndim)) if axis is None else normalize_axis_tuple(axis, a.ndim)
@@ -110,7 +110,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     return np.reshape(found, [1 if each in axes else a.shape[each] for each in range(a.ndim)]) if keepdims else found
 
 
-@spells("numpy.linalg.cond")
+@spells("numpy.linalg.cond", complex=True)
 def cond(x: Any, p: Any = None) -> Any:
     a = np.asarray(x)
     if 0 in a.shape[-2:]:
@@ -121,13 +121,13 @@ def cond(x: Any, p: Any = None) -> Any:
     else:
         require_square(a)
         dtype = result_dtype(a)
-        inverse, _ = loops.inv(as_double(a))
-        found = (norm(a, p, (-2, -1)) * norm(inverse, p, (-2, -1))).astype(dtype)
+        inverse, _ = loops.inv(as_double(a, dtype))
+        found = (norm(a, p, (-2, -1)) * norm(inverse, p, (-2, -1))).astype(real_dtype(dtype))
     is_nan = np.isnan(found) & ~np.any(np.isnan(a), (-2, -1))
     return np.where(is_nan, np.asarray(np.inf, found.dtype), found)[()]
 
 
-@spells("numpy.linalg.matrix_rank")
+@spells("numpy.linalg.matrix_rank", complex=True)
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     if rtol is not None and tol is not None:
         raise ValueError("`tol` and `rtol` can't be both set.")

@@ -38,6 +38,15 @@ def _is_single(x: Any) -> bool:
     return x.dtype in (np.float32, np.complex64)
 
 
+def real_dtype(dtype: Any) -> Any:
+    """The dtype of eigenvalues, singular values and norms, where `result_dtype` is this."""
+    return np.dtype(np.float32 if dtype in (np.float32, np.complex64) else np.float64)
+
+
+def complex_dtype(dtype: Any) -> Any:
+    return np.dtype(np.complex64 if dtype in (np.float32, np.complex64) else np.complex128)
+
+
 def as_double(a: Any, dtype: Any = np.float64) -> Any:
     """The array in the numbers that LAPACK computes in: complex ones if the dtype of the result is complex."""
     return a.astype(np.complex128 if np.dtype(dtype).kind == "c" else np.float64)

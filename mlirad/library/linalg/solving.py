@@ -8,7 +8,7 @@ import numpy as np
 from numpy.linalg._linalg import SlogdetResult
 
 from mlirad.library.linalg import loops
-from mlirad.library.linalg.operands import as_double, require_all, require_square, result_dtype
+from mlirad.library.linalg.operands import as_double, real_dtype, require_all, require_square, result_dtype
 from mlirad.library.spells import spells
 
 
@@ -52,28 +52,29 @@ def inv(a: Any) -> Any:
     return found.astype(result_dtype(x))
 
 
-@spells("numpy.linalg.det")
+@spells("numpy.linalg.det", complex=True)
 def det(a: Any) -> Any:
     x = np.asarray(a)
     require_square(x)
     dtype = result_dtype(x)
-    return loops.det(as_double(x)).astype(dtype)
+    return loops.det(as_double(x, dtype)).astype(dtype)
 
 
-@spells("numpy.linalg.slogdet")
+@spells("numpy.linalg.slogdet", complex=True)
 def slogdet(a: Any) -> Any:
     x = np.asarray(a)
     require_square(x)
     dtype = result_dtype(x)
-    sign, logarithm = loops.slogdet(as_double(x))
-    return SlogdetResult(sign.astype(dtype), logarithm.astype(dtype))
+    held = as_double(x, dtype)
+    sign, logarithm = loops.slogdet_of_complex(held) if dtype.kind == "c" else loops.slogdet(held)
+    return SlogdetResult(sign.astype(dtype), logarithm.astype(real_dtype(dtype)))
 
 
-@spells("numpy.linalg.cholesky")
+@spells("numpy.linalg.cholesky", complex=True)
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     x = np.asarray(a)
     require_square(x)
     dtype = result_dtype(x)
-    factor, failed = loops.cholesky_upper(as_double(x)) if upper else loops.cholesky_lower(as_double(x))
+    factor, failed = loops.cholesky_upper(as_double(x, dtype)) if upper else loops.cholesky_lower(as_double(x, dtype))
     require_all(failed, "Matrix is not positive definite")
     return factor.astype(dtype)

@@ -90,10 +90,10 @@ def _convolved(x: Any, y: Any, mode: str) -> Any:
     return made if mode == "full" else made[(short - 1) // 2 : (short - 1) // 2 + long].copy()
 
 
-@spells("numpy.vecdot")
+@spells("numpy.vecdot", complex=True)
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     a, b = np.moveaxis(np.asarray(x1), axis, -1), np.moveaxis(np.asarray(x2), axis, -1)
-    return np.matmul(a[..., None, :], b[..., :, None])[..., 0, 0][()]
+    return np.matmul(np.conj(a)[..., None, :], b[..., :, None])[..., 0, 0][()]
 
 
 @spells("numpy.matvec", complex=True)
@@ -103,11 +103,11 @@ def matvec(x1: Any, x2: Any, /) -> Any:
     return np.matmul(x1, np.asarray(x2)[..., :, None])[..., 0]
 
 
-@spells("numpy.vecmat")
+@spells("numpy.vecmat", complex=True)
 def vecmat(x1: Any, x2: Any, /) -> Any:
     _require_rank("vecmat", 0, x1, 1)
     _require_rank("vecmat", 1, x2, 2)
-    return np.matmul(np.asarray(x1)[..., None, :], x2)[..., 0, :]
+    return np.matmul(np.conj(x1)[..., None, :], x2)[..., 0, :]
 
 
 def _require_rank(name: str, number: int, x: Any, least: int) -> None:

@@ -13,7 +13,7 @@ from mlirad.library.spells import spells
 
 def _checked(a: Any, check_finite: bool) -> Any:
     x = np.asarray(a)
-    if check_finite and x.dtype.kind == "f" and not np.all(np.isfinite(x)):
+    if check_finite and x.dtype.kind in "fc" and not np.all(np.isfinite(x)):
         raise ValueError("array must not contain infs or NaNs")
     return x
 
@@ -48,7 +48,7 @@ def _solved(x: Any, y: Any, is_lower: bool) -> Any:
     return loops.solve(x, y)
 
 
-@spells("scipy.linalg.solve_triangular")
+@spells("scipy.linalg.solve_triangular", complex=True)
 def solve_triangular(
     a: Any,
     b: Any,
@@ -66,15 +66,20 @@ def solve_triangular(
     dtype = result_dtype(x, y)
     if y.size == 0:
         return np.empty(y.shape, dtype)
-    is_lower, matrix = bool(lower), _triangle(as_double(x), bool(lower), bool(unit_diagonal))
+    is_lower, matrix = bool(lower), _triangle(as_double(x, dtype), bool(lower), bool(unit_diagonal))
     if trans not in (0, "N"):
-        is_lower, matrix = not is_lower, matrix.T
-    found, failed = _solved(matrix, as_double(y if y.ndim > 1 else y[:, None]), is_lower)
+        is_lower, matrix = not is_lower, np.conj(matrix.T) if trans in (2, "C") else matrix.T
+    found, failed = _solved(matrix, as_double(y if y.ndim > 1 else y[:, None], dtype), is_lower)
     require_all(failed, "singular matrix: resolution failed")
     return (found if y.ndim > 1 else found[:, 0]).astype(dtype)
 
 
-@spells("scipy.linalg.lu_factor")
+def _size(x: Any) -> Any:
+    """By what LAPACK compares numbers to choose the next row."""
+    return np.abs(x.real) + np.abs(x.imag) if x.dtype.kind == "c" else np.abs(x)
+
+
+@spells("scipy.linalg.lu_factor", complex=True)
 def lu_factor(
     a: Any,
     overwrite_a: Any = False,  # noqa: ARG001  (nothing is overwritten)
@@ -88,9 +93,9 @@ def lu_factor(
     dtype = result_dtype(x)
     rows, columns = np.arange(x.shape[0])[:, None], np.arange(x.shape[1])
     count = min(x.shape)
-    factors, exchanges = as_double(x), np.zeros(count, np.int32)
+    factors, exchanges = as_double(x, dtype), np.zeros(count, np.int32)
     for k in range(count):
-        sizes = np.where(rows[:, 0] < k, -1.0, np.abs(factors[:, k]))
+        sizes = np.where(rows[:, 0] < k, -1.0, _size(factors[:, k]))
         place = np.argmax(sizes)
         exchanges[k] = place
         row = factors[k].copy()
@@ -104,7 +109,7 @@ def lu_factor(
     return factors.astype(dtype), exchanges
 
 
-@spells("scipy.linalg.lu_solve")
+@spells("scipy.linalg.lu_solve", complex=True)
 def lu_solve(
     lu_and_piv: Any,
     b: Any,
@@ -121,7 +126,7 @@ def lu_solve(
     dtype = result_dtype(x, y)
     if y.size == 0:
         return np.empty(y.shape, dtype)
-    matrix, right = as_double(x), as_double(y if y.ndim > 1 else y[:, None])
+    matrix, right = as_double(x, dtype), as_double(y if y.ndim > 1 else y[:, None], dtype)
     below, above = _triangle(matrix, True, True), _triangle(matrix, False, False)
     count, places = len(matrix), np.arange(len(matrix))
     for k in range(count):
@@ -132,6 +137,8 @@ def lu_solve(
         inner, _ = _solved(below, right[places], True)
         found, failed = _solved(above, inner, False)
     else:
+        if trans == 2:
+            above, below = np.conj(above), np.conj(below)
         inner, failed = _solved(above.T, right, True)
         outer, _ = _solved(below.T, inner, False)
         found = np.zeros_like(outer)
@@ -140,7 +147,7 @@ def lu_solve(
     return (found if y.ndim > 1 else found[:, 0]).astype(dtype)
 
 
-@spells("scipy.linalg.cho_factor")
+@spells("scipy.linalg.cho_factor", complex=True)
 def cho_factor(
     a: Any,
     lower: Any = False,
@@ -149,7 +156,7 @@ def cho_factor(
 ) -> Any:
     x = _checked_square(a, check_finite, "Input array needs to be 2 dimensional and square")
     dtype = result_dtype(x)
-    matrix = as_double(x)
+    matrix = as_double(x, dtype)
     factor, failed = loops.cholesky_lower(matrix) if lower else loops.cholesky_upper(matrix)
     require_all(failed, "leading minor of the array is not positive definite")
     places = np.arange(len(x))
@@ -157,7 +164,7 @@ def cho_factor(
     return np.where(is_factor, factor, matrix).astype(dtype), lower
 
 
-@spells("scipy.linalg.cho_solve")
+@spells("scipy.linalg.cho_solve", complex=True)
 def cho_solve(
     c_and_lower: Any,
     b: Any,
@@ -172,10 +179,10 @@ def cho_solve(
     dtype = result_dtype(x, y)
     if y.size == 0:
         return np.empty(y.shape, dtype)
-    triangle = _triangle(as_double(x), bool(lower), False)
-    below = triangle if lower else triangle.T
-    inner, _ = _solved(below, as_double(y if y.ndim > 1 else y[:, None]), True)
-    found, _ = _solved(below.T, inner, False)
+    triangle = _triangle(as_double(x, dtype), bool(lower), False)
+    below = triangle if lower else np.conj(triangle.T)
+    inner, _ = _solved(below, as_double(y if y.ndim > 1 else y[:, None], dtype), True)
+    found, _ = _solved(np.conj(below.T), inner, False)
     return (found if y.ndim > 1 else found[:, 0]).astype(dtype)
 
 
@@ -186,7 +193,7 @@ _PADE = (
 _LARGEST = 5.371920351148152
 
 
-@spells("scipy.linalg.expm")
+@spells("scipy.linalg.expm", complex=True)
 def expm(A: Any) -> Any:
     """Scaling and squaring of the Pade approximant of order 13: Higham, "The scaling and squaring method for the matrix
     exponential revisited" (2005). A stack is scaled as its largest matrix."""
@@ -198,7 +205,7 @@ def expm(A: Any) -> Any:
     dtype = result_dtype(a)
     if a.size == 0:
         return np.empty(a.shape, dtype)
-    x = as_double(a)
+    x = as_double(a, dtype)
     size = np.max(np.sum(np.abs(x), -2))
     squarings, scale = 0, 1.0
     while size * scale > _LARGEST and squarings < 1100:
@@ -230,7 +237,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     return values[rows[:, None] + columns]
 
 
-@spells("scipy.linalg.block_diag")
+@spells("scipy.linalg.block_diag", complex=True)
 def block_diag(*arrs: Any) -> Any:
     blocks = [np.atleast_2d(each) for each in (arrs if len(arrs) else ([],))]
     for each in blocks:

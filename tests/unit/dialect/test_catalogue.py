@@ -50,7 +50,15 @@ from mlirad.dialect.functions import (
     trigonometry,
 )
 from mlirad.dialect.layers.windows import OverlapOp, WindowsOp
-from mlirad.dialect.linear_algebra import determinant_ops, factorization_ops, least_squares_ops, solving_ops
+from mlirad.dialect.linear_algebra import (
+    determinant_ops,
+    eigen_ops,
+    least_squares_ops,
+    qr_ops,
+    singular_value_ops,
+    solving_ops,
+    symmetric_ops,
+)
 from mlirad.dialect.linear_algebra import fourier_ops as FO
 from mlirad.dialect.ops import bits as Bits
 from mlirad.dialect.ops import (
@@ -182,7 +190,8 @@ GATHERED = (  # an array, what stands at the places of it, the index arrays, and
     (_x(3), _positive(0), (np.array([], np.int64),), {"axes": (0,), "at": 0}),
     (_x(0, 3), _positive(0, 5), (AGAIN,), {"axes": (1,), "at": 1}),
 )
-SL_, F, LS, DO = solving_ops, factorization_ops, least_squares_ops, determinant_ops
+SL_, LS, DO, EI = solving_ops, least_squares_ops, determinant_ops, eigen_ops
+SY, SV, QR = symmetric_ops, singular_value_ops, qr_ops
 _skewed = np.array([[0.7, 0.2, -0.4], [1.1, 1.3, 0.5], [-0.6, 0.9, 2.1]])
 POSITIVE = np.stack([_skewed @ _skewed.T, np.diag([1.0, 2.5, 4.0]) + 0.3])  # definite, of eigenvalues that differ
 TALL, WIDE = np.stack([_skewed[:, :2], _x(3, 2)]), _skewed[None, :2]
@@ -190,21 +199,33 @@ LEAST = (_skewed[:, :2], _x(3, 2), np.asarray(1e-12))
 LINEAR = (  # ops on matrices, and operands
     (SL_.SolveOp, (POSITIVE, _x(2, 3, 2))),
     *((op, (POSITIVE,)) for op in (SL_.InvOp, SL_.SlogdetOp, SL_.CholeskyLowerOp, SL_.CholeskyUpperOp)),
-    *((op, (POSITIVE,)) for op in (F.EighLowerOp, F.EighUpperOp, F.EigvalshLowerOp, F.EigvalshUpperOp)),
+    *((op, (POSITIVE,)) for op in (SY.EighLowerOp, SY.EighUpperOp, SY.EigvalshLowerOp, SY.EigvalshUpperOp)),
     *((DO.DetOp, (x,)) for x in (POSITIVE, _x(0, 0))),
     (DO.CofactorsOp, (POSITIVE,)),
-    *((F.SvdOp, (x,)) for x in (TALL, WIDE)),
-    (F.SvdFullOp, (POSITIVE,)),
-    (F.SingularValuesOp, (WIDE,)),
-    *((F.QrOp, (x,)) for x in (TALL, WIDE)),
+    *((SV.SvdOp, (x,)) for x in (TALL, WIDE)),
+    (SV.SvdFullOp, (POSITIVE,)),
+    (SV.SingularValuesOp, (WIDE,)),
+    *((QR.QrOp, (x,)) for x in (TALL, WIDE)),
     (LS.PseudoinverseOp, (WIDE, np.full(1, 1e-12))),
     (LS.LeastSquaresOp, LEAST),
 )
+COMPLEX = POSITIVE + 0.25j * _skewed - 0.25j * _skewed.T  # (the derivatives: tests/unit/library)
+OF_COMPLEX_MATRICES = (
+    (SL_.SlogdetOfComplexOp, (COMPLEX,)),
+    (SL_.CholeskyUpperOp, (COMPLEX,)),
+    (EI.EigOp, (COMPLEX,)),
+    (EI.EigvalsOp, (COMPLEX,)),
+    (SY.EighLowerOp, (COMPLEX,)),
+    (SV.SvdOp, (COMPLEX,)),
+    (QR.QrOp, (COMPLEX,)),
+    (DO.CofactorsOp, (COMPLEX,)),
+    (LS.LeastSquaresOp, (COMPLEX[0, :, :2], COMPLEX[0], np.asarray(1e-12))),
+)
 PACKED = (  # without derivatives
-    (F.ReflectionsOp, (TALL,)),
-    (F.ReducedOfReflectionsOp, (TALL, _x(2, 2))),
-    (F.WholeOfReflectionsOp, (TALL, _x(2, 2))),
-    (F.QrCompleteOp, (TALL,)),
+    (QR.ReflectionsOp, (TALL,)),
+    (QR.ReducedOfReflectionsOp, (TALL, _x(2, 2))),
+    (QR.WholeOfReflectionsOp, (TALL, _x(2, 2))),
+    (QR.QrCompleteOp, (TALL,)),
 )
 WINDOWS = (  # an array, its windows, and which axes these walk along in which steps
     ((9,), (4, 3), (0, 0), (2, 1)),
@@ -569,6 +590,11 @@ SAMPLES: list[Sample] = [
         for op, given in LINEAR
     ),
     *(Sample(op, given, (F64,), smooth=False) for op, given in PACKED),
+    *(
+        Sample(op, given, (C128,), exact=(2,) if len(given) == 3 else (), differs=100, smooth=False)
+        for op, given in OF_COMPLEX_MATRICES
+    ),
+    Sample(EI.EigOp, (_skewed,), (F64,), smooth=False),
     Sample(
         check.CheckOp,
         (np.True_, i1),
@@ -1071,7 +1097,7 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     (NE.NativeElementsOp, [], LDEXP, types.F64),
     *(
         (op, [types.tensor(shape, element), *[types.tensor((2, 2), types.F64)] * (len(given) - 1)], {}, None)
-        for op, given in (*LINEAR, *PACKED)
+        for op, given in (*LINEAR, *PACKED, *OF_COMPLEX_MATRICES)
         for shape, element in (((3,), types.F64), ((3, 3), types.F32), ((4, 3, 2), types.F64))
         if len(given) > 1 or len(shape) < 3
     ),

@@ -140,7 +140,7 @@ def test_what_is_far_from_everything_gets_no_name() -> None:
 
 def test_what_is_called_for_its_effect_is_named_before_its_argument() -> None:
     def asks(x):
-        input(f"{x[0]:.3f} {np.linalg.eig(x)}")
+        input(f"{x[0]:.3f} {np.roots(x)}")
         return x
 
     def logs(x):
@@ -159,7 +159,7 @@ def test_what_is_called_for_its_effect_is_named_before_its_argument() -> None:
 
 
 def norm_squared(x):
-    return np.linalg.eig(x) ** 2
+    return np.roots(x) ** 2
 
 
 def scaled(x, k):
@@ -179,9 +179,7 @@ def test_calls_on_the_way_are_named() -> None:
     first = norm_squared.__code__.co_firstlineno
     assert error.lineno == first + 1
     assert [caller.lineno for caller in error.callers] == [first + 5, outer.__code__.co_firstlineno + 2]
-    assert re.search(
-        r"np\.linalg\.eig.*\n.*\^~+\n  called from .*:\d+:\d+\n +return norm_squared\(x \* k\)", str(error)
-    )
+    assert re.search(r"np\.roots.*\n.*\^~+\n  called from .*:\d+:\d+\n +return norm_squared\(x \* k\)", str(error))
 
     def data(x):
         return shape_from_data(x).sum()
@@ -190,7 +188,7 @@ def test_calls_on_the_way_are_named() -> None:
 
 
 def test_a_refusal_in_a_library_names_the_users_line(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "library_of_somebody.py").write_text("import numpy as np\n\n\ndef f(x):\n    return np.linalg.eig(x)\n")
+    (tmp_path / "library_of_somebody.py").write_text("import numpy as np\n\n\ndef f(x):\n    return np.roots(x)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     import library_of_somebody
 
@@ -205,7 +203,7 @@ def test_a_refusal_in_a_library_names_the_users_line(tmp_path: Any, monkeypatch:
 def test_long_ways_are_cut() -> None:
     def deep(x, n):
         if n == 0:
-            return np.linalg.eig(x)
+            return np.roots(x)
         return deep(x, n - 1)
 
     text = str(refused(lambda x: deep(x, 9), X))

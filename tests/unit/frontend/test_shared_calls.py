@@ -370,7 +370,7 @@ def test_errors_in_shared_functions_name_their_line() -> None:
 def test_what_a_helper_refuses_is_refused_at_its_line() -> None:
     def helper(x, a):
         y = cumsum(x)
-        return np.linalg.eig(y) * a
+        return np.roots(y) * a
 
     with pytest.raises(mlirad.CompileError) as caught:
         mlirad.jit(calls_of(helper, 12, "1.1"))(X)

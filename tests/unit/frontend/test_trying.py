@@ -249,11 +249,11 @@ def test_a_refusal_of_the_compiler_is_not_caught():
 
     def hidden(x):
         try:
-            return np.linalg.eig(x)
+            return np.roots(x)
         except Exception:
             return x
 
-    with pytest.raises(CompileError, match=r"np\.linalg\.eig, .* is not compiled"):
+    with pytest.raises(CompileError, match=r"np\.roots is not supported"):
         mlirad.jit(hidden)(X)
 
 

@@ -779,6 +779,28 @@ def test_complex_products_are_rounded_twice() -> None:
     np.testing.assert_allclose(found, z * w, rtol=1e-15)
 
 
+@row("`np.linalg.eig(x)`")
+def test_eigenvalues_are_complex() -> None:
+    x = np.array([[2.0, 1.0], [0.5, 1.0]])
+    values, vectors = mlirad.jit(lambda x: np.linalg.eig(x))(x)
+    assert values.dtype == vectors.dtype == mlirad.jit(lambda x: np.linalg.eigvals(x))(x).dtype == np.complex128
+    wanted = np.linalg.eig(x)
+    assert wanted[0].dtype == np.float64
+    np.testing.assert_array_equal(values, wanted[0])
+    np.testing.assert_array_equal(vectors, wanted[1])
+
+
+@row("complex vectors of `np.linalg.eigh`")
+def test_complex_vectors_do_not_turn() -> None:
+    x = np.array([[2.0, 0.5 - 1j], [0.5 + 1j, 1.0]])
+    tangent = np.array([[0.5, 1j], [-1j, 2.0]])
+    (_, vectors), (_, moved) = mlirad.jvp(lambda x: tuple(np.linalg.eigh(x)), (x,), (tangent,))
+    np.testing.assert_allclose(np.sum(vectors.conj() * moved, 0), 0.0, atol=1e-15)
+    (_, _, right), (_, _, moved) = mlirad.jvp(lambda x: tuple(np.linalg.svd(x)), (x,), (tangent,))
+    np.testing.assert_allclose(np.sum(right.conj() * moved, 1), 0.0, atol=1e-15)
+    assert np.max(np.abs(moved)) > 0.1
+
+
 @row("`np.reciprocal(0j)`")
 def test_the_reciprocal_of_complex_zero() -> None:
     found = mlirad.jit(lambda z: np.reciprocal(z))(np.zeros(1, complex))

@@ -96,14 +96,14 @@ def test_first_calls_that_come_at_once_compile_once() -> None:
 
 def test_after_a_refusal_the_threads_that_waited_are_refused_too() -> None:
     def unsupported(x):
-        return np.linalg.eig(x)
+        return np.roots(x)
 
     kernel, ready, refused = mlirad.jit(unsupported), threading.Barrier(4), []
 
     def work() -> None:
         ready.wait(10)
-        with pytest.raises(mlirad.CompileError, match=r"np\.linalg\.eig,"):
-            kernel(np.ones((2, 2)))
+        with pytest.raises(mlirad.CompileError, match=r"np\.roots"):
+            kernel(np.ones(2))
         refused.append(1)
 
     _together([work] * 4)
