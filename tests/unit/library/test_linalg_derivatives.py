@@ -1,7 +1,7 @@
 """Derivatives of numpy.linalg, numpy.fft and scipy.linalg are those of differences of order 8, to 1e-10.
 
-Of real and complex matrices, of first and second order, forward and reverse, in loops and in lanes. The phases of complex
-vectors are LAPACK's: nothing below depends on them, except those of `eig` and `qr`, which choose theirs.
+Of real and complex matrices, of first and second order, forward and reverse, in loops and in lanes. The phases of
+complex vectors are LAPACK's: nothing below depends on them, except those of `eig` and `qr`, which choose theirs.
 """
 
 from __future__ import annotations
