@@ -37,6 +37,7 @@ from mlirad.threads import get_num_threads, set_num_threads
 
 if _TYPE_CHECKING:
     from mlirad import nn, random
+    from mlirad.explaining.dependence import dependence
     from mlirad.explaining.traces.gradient_record import record_grad
     from mlirad.explaining.traces.trace import trace
 
@@ -49,6 +50,8 @@ def __getattr__(name: str) -> object:
         return _import_module(f"mlirad.{name}")
     if name == "trace":
         return _import_module("mlirad.explaining.traces.trace").trace
+    if name == "dependence":
+        return _import_module("mlirad.explaining.dependence").dependence
     if name == "record_grad":
         return _import_module("mlirad.explaining.traces.gradient_record").record_grad
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -68,6 +71,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "debug_nans",
+    "dependence",
     "disable_jit",
     "fixed_point",
     "get_num_threads",

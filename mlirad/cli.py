@@ -66,6 +66,12 @@ def _parser_and_commands() -> tuple[argparse.ArgumentParser, Collection[str]]:
     recorded.add_argument("subject", metavar="FILE.py:FUNCTION")
     recorded.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
     recorded.add_argument("--html", type=Path, metavar="PAGE", help="write a page that needs nothing else")
+    reaching = commands.add_parser(
+        "dependence", help="which numbers of the arguments reach which numbers of the results"
+    )
+    reaching.add_argument("subject", metavar="FILE.py:FUNCTION")
+    reaching.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
+    reaching.add_argument("--svg", type=Path, metavar="PICTURE", help="write a picture")
     exported = commands.add_parser("export", help="write what the tools of a target's device take of a function")
     exported.add_argument("subject", metavar="FILE.py:FUNCTION")
     exported.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
@@ -113,6 +119,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _trace(arguments.subject, arguments.arguments, arguments.direction, *pages)
         case "grads":
             return _grads(arguments.subject, arguments.arguments, arguments.html)
+        case "dependence":
+            return _dependence(arguments.subject, arguments.arguments, arguments.svg)
         case "export":
             return _export(arguments.subject, arguments.arguments, arguments.target, arguments.out)
         case other:
@@ -185,6 +193,25 @@ def _grads(subject: str, expressions: Sequence[str], page: Path | None) -> int:
         print(record)
     else:
         page.write_text(record.html())
+    return 0
+
+
+def _dependence(subject: str, expressions: Sequence[str], picture: Path | None) -> int:
+    """Exit code 1: it cannot be compiled, or has no answer; 2: there is no such function, or no arguments."""
+    import mlirad
+    from mlirad.errors import CompileError
+    from mlirad.explaining.explain import NoExample, example_call
+
+    try:
+        function, arguments = example_call(subject, expressions)
+        found = mlirad.dependence(function, *arguments)
+    except (NoExample, CompileError) as error:
+        print(error)
+        return 2 if isinstance(error, NoExample) else 1
+    if picture is None:
+        print(found)
+    else:
+        picture.write_text(found.svg())
     return 0
 
 

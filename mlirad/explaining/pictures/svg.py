@@ -16,7 +16,7 @@ LETTER, LINE = 7.25, 16.0
 _SIDE, _ABOVE = 9.0, 7.0
 LONGEST = 34
 
-_STYLE = """\
+STYLE = """\
 .graph { --page: #fff; --ink: #1f2328; --line: #6e7781; --node: #fff; --given: #e7f0fd; --result: #e6f4ea;
   --box: #57606a0d; --edge: #afb8c1; --adjoint: #b3391f; --tangent: #0a6e54; --quiet: #6e7781;
   background: var(--page); font: 12px "DejaVu Sans Mono", Menlo, Consolas, monospace }
@@ -78,7 +78,7 @@ def as_svg(root: GraphNode, nets: Sequence[Net], title: str, last: Sequence[Grap
 def _head(found: GraphLayout, title: str) -> str:
     size = f'width="{found.width:.0f}" height="{found.height:.0f}" viewBox="0 0 {found.width:.0f} {found.height:.0f}"'
     start = f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" role="img" {size}>'
-    return f"{start}\n<title>{escape(title)}</title>\n<style>\n{_STYLE}</style>"
+    return f"{start}\n<title>{escape(title)}</title>\n<style>\n{STYLE}</style>"
 
 
 def _frame(place: Rectangle) -> str:
