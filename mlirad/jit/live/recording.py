@@ -271,7 +271,7 @@ class Recording:
         context = self.context
         while self.dropped:
             context.state.frames[0].pop(self.dropped.pop(), None)
-        before, context.location = context.location, _place() or context.location
+        before, context.location = context.location, place() or context.location
         saved = swap_location(context.location)
         try:
             yield
@@ -339,7 +339,7 @@ def _instance(kind: type, named: dict[Any, Any]) -> Any:
     return made
 
 
-def _place() -> SourceLocation | None:
+def place() -> SourceLocation | None:
     """The line that the user's code is at."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith((_OWN, _NUMPY, "<")):

@@ -159,8 +159,8 @@ def construct_named(context: Context, kind: type, args: Sequence[Value], kwargs:
 
 def is_users(kind: type) -> bool:
     """Whether a class is none of Python's or of a library's that the compiler knows; its own library's are like the
-    user's."""
-    if kind.__module__.startswith("mlirad.library."):
+    user's, and those that mlirad has for users of other packages."""
+    if kind.__module__.startswith(("mlirad.library.", "mlirad.interop.")):
         return True
     home = kind.__module__.split(".")[0]
     return home not in sys.stdlib_module_names and not is_in_settled(home)
