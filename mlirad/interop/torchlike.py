@@ -103,7 +103,7 @@ class Tensor(NDArrayOperatorsMixin):
     def _set(self, value: np.ndarray, node: Node | None = None, index: int = 0) -> None:
         value.flags.writeable = False
         self._value, self._index, self.grad = value, index, None
-        self._node = node if value.dtype.kind == "f" else None
+        self._node = node if value.dtype.kind in "fc" else None
 
     def requires_grad_(self) -> Tensor:
         if self.dtype.kind != "f":

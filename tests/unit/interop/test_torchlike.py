@@ -207,6 +207,14 @@ def test_a_tape_watches_nests_and_releases() -> None:
     assert saved[1]() is None, "the tape still holds the inputs of its steps"
 
 
+def test_complex_numbers_on_the_way_keep_the_derivative() -> None:
+    x = sines(4)
+    (np.abs(np.fft.fft(x)) ** 2).sum().backward()
+    require(x.grad, 8.0 * x.detach().numpy())  # by Parseval's theorem
+    with pytest.raises(GraphError, match="complex64 has no gradient"):
+        Tensor(np.ones(2, np.complex64), requires_grad=True)
+
+
 # --- OneFlow's programs -----------------------------------------------------------------------------------------
 
 
