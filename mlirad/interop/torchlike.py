@@ -24,7 +24,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from mlirad import nn, tree
-from mlirad.jit.live.graph import GraphError, Node, sweep
+from mlirad.jit.live.growing_graph import GraphError, Node, sweep
 from mlirad.jit.live.recording import place
 from mlirad.jit.live.steps import errors_at, step_of
 from mlirad.library.own_rules import CustomVjp
