@@ -13,16 +13,20 @@ from mlirad.library.nn.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
+from mlirad.library.nn.dropout import dropout
+from mlirad.library.nn.half_precision import LossScaler, cast
 from mlirad.library.nn.losses import cross_entropy, mse
 from mlirad.library.nn.normalization import batch_norm, layer_norm
 from mlirad.library.nn.pooling import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
 
 __all__ = [
+    "LossScaler",
     "attention",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
     "batch_norm",
+    "cast",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -30,6 +34,7 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
     "cross_entropy",
+    "dropout",
     "gelu",
     "layer_norm",
     "leaky_relu",

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from mlirad import nn, tree
-from mlirad.jit.live.growing_graph import GraphError, Node, sweep
+from mlirad.jit.live.growing_graph import CallNode, GraphError, sweep
 from mlirad.jit.live.recording import place
 from mlirad.jit.live.steps import errors_at, step_of
 from mlirad.library.own_rules import CustomVjp
@@ -47,13 +47,17 @@ def _call(function: Callable[..., Any], args: Any, named: dict[str, Any], is_com
     kinds = [(np.shape(each), np.asarray(each).dtype) for each in leaves]
     node = None
     if variables:
-        node = Node([(each._node, each._index) for each in inputs], (step, inputs, constants, pull, structure), kinds)
+        node = CallNode(
+            [(each._node, each._index) for each in inputs], (step, inputs, constants, pull, structure), kinds
+        )
         for tape in _tapes.get():
             tape.record(node)
     return tree.unflatten(structure, [Tensor._of(each, node, i) for i, each in enumerate(leaves)])
 
 
-def _swept(target: Tensor, gradient: Any, create_graph: bool, keep: bool, among: Any = None) -> dict[Node, list[Any]]:
+def _swept(
+    target: Tensor, gradient: Any, create_graph: bool, keep: bool, among: Any = None
+) -> dict[CallNode, list[Any]]:
     if not target.requires_grad:
         raise GraphError("this tensor depends on nothing that requires a gradient")
     if gradient is None and target.size != 1:
@@ -95,12 +99,12 @@ class Tensor(NDArrayOperatorsMixin):
             self.requires_grad_()
 
     @staticmethod
-    def _of(value: Any, node: Node | None = None, index: int = 0) -> Tensor:
+    def _of(value: Any, node: CallNode | None = None, index: int = 0) -> Tensor:
         made = Tensor.__new__(Tensor)
         made._set(np.asarray(value), node, index)
         return made
 
-    def _set(self, value: np.ndarray, node: Node | None = None, index: int = 0) -> None:
+    def _set(self, value: np.ndarray, node: CallNode | None = None, index: int = 0) -> None:
         value.flags.writeable = False
         self._value, self._index, self.grad = value, index, None
         self._node = node if value.dtype.kind in "fc" else None
@@ -108,7 +112,7 @@ class Tensor(NDArrayOperatorsMixin):
     def requires_grad_(self) -> Tensor:
         if self.dtype.kind != "f":
             raise GraphError(f"a tensor of {self.dtype} has no gradient: make it of floats")
-        self._node = self._node or Node()
+        self._node = self._node or CallNode()
         self._node.watchers[self._index] = ref(self)
         return self
 
@@ -241,8 +245,8 @@ class GradientTape:
 
     def __init__(self, persistent: bool = False):
         self.persistent = persistent
-        self._nodes: set[Node] | None = set()
-        self._watched: dict[int, tuple[Tensor, Node]] = {}
+        self._nodes: set[CallNode] | None = set()
+        self._watched: dict[int, tuple[Tensor, CallNode]] = {}
 
     def __enter__(self) -> GradientTape:
         self._token = _tapes.set((*_tapes.get(), self))
@@ -253,7 +257,7 @@ class GradientTape:
         for tensor, _node in self._watched.values():
             tensor._node = None
 
-    def record(self, node: Node) -> None:
+    def record(self, node: CallNode) -> None:
         if self._nodes is not None:
             self._nodes.add(node)
             node.tapes += 1
@@ -298,7 +302,7 @@ _OF_NUMPY = (
     "maximum mean minimum outer prod round sign sin sinh sqrt square stack sum tan tanh where"
 )
 METHODS: dict[str, Callable[..., Any]] = {
-    **{name: operation(getattr(nn, name)) for name in nn.__all__},
+    **{name: operation(getattr(nn, name)) for name in nn.__all__ if name.islower()},
     **{name: _named(getattr(np, name)) for name in _OF_NUMPY.split()},
     "cat": _named(np.concatenate),
     "permute": lambda x, *axes: np.transpose(x, axes),

@@ -31,7 +31,7 @@ class GraphError(CompileError, RuntimeError):
         super().__init__(message, location or place())
 
 
-class Node:
+class CallNode:
     """A call in the graph; a leaf has no call, and no inputs.
 
     next_functions: the nodes that its inputs come from, and their places among the results there. call: its step, its
@@ -41,7 +41,7 @@ class Node:
 
     def __init__(self, next_functions: Sequence[tuple[Any, int]] = (), call: Any = None, results: Sequence[Any] = ()):
         self.number, self.location = next(_numbers), place()
-        self.next_functions: list[tuple[Node, int]] = list(next_functions)
+        self.next_functions: list[tuple[CallNode, int]] = list(next_functions)
         self.call, self.results = call, results
         self.watchers: dict[int, Any] = {}
         self.tapes = 0
@@ -62,16 +62,16 @@ class Node:
 
 
 def sweep(
-    begin: tuple[Node, int], cotangent: Any, call: Call | None, keep: bool, among: Container[Node] | None
-) -> dict[Node, list[Any]]:
+    begin: tuple[CallNode, int], cotangent: Any, call: Call | None, keep: bool, among: Container[CallNode] | None
+) -> dict[CallNode, list[Any]]:
     """The cotangents of the results of nodes: of leaves, of what is watched, and with `among`, of all nodes there.
 
     Each node runs once, after all that use it: later nodes have greater numbers. keep: else each node's memory is
     released when it has run. among: the nodes to walk through, besides leaves; None: all.
     """
-    found: dict[Node, list[Any]] = {}
-    queue: list[tuple[int, Node]] = []
-    onward: list[tuple[tuple[Node, int], Any]] = [(begin, cotangent)]
+    found: dict[CallNode, list[Any]] = {}
+    queue: list[tuple[int, CallNode]] = []
+    onward: list[tuple[tuple[CallNode, int], Any]] = [(begin, cotangent)]
     while onward or queue:
         for (node, index), g in onward:
             if among is None or node in among or not node.next_functions:

@@ -22,7 +22,7 @@ from mlirad.location import SourceLocation
 
 _OWN = str(Path(__file__).parents[2])
 _STEPS = 2000
-_steps: dict[Any, Step] = {}
+_steps: dict[Any, LiveCall] = {}
 """The steps there are, by what they are of: at most so many, the oldest go."""
 
 
@@ -39,7 +39,7 @@ def _filled(template: Any, values: Sequence[Any]) -> Any:
     return tuple([_filled(each, values) for each in template]) if isinstance(template, tuple) else template
 
 
-class Step:
+class LiveCall:
     """Calls of a function on variables, which are differentiated, and on constants."""
 
     def __init__(self, function: Callable[..., Any], args: Any, names: Sequence[str], items: Any, is_compiled: bool):
@@ -90,7 +90,7 @@ def step_of(
     named: Mapping[str, Any],
     array_of: Callable[[Any], tuple[np.ndarray, bool] | None],
     is_compiled: bool,
-) -> tuple[Step, list[Any], tuple[Any, ...]]:
+) -> tuple[LiveCall, list[Any], tuple[Any, ...]]:
     """The step that a call is, its variables and its constants.
 
     array_of: of what the caller has in place of arrays, the array, and whether it is a variable; None for all else.
@@ -125,5 +125,5 @@ def step_of(
     if (found := _steps.get(whole)) is None:
         while len(_steps) >= _STEPS:
             del _steps[next(iter(_steps))]
-        found = _steps[whole] = Step(function, templates[0], tuple(named), templates[1], is_compiled)
+        found = _steps[whole] = LiveCall(function, templates[0], tuple(named), templates[1], is_compiled)
     return found, variables, tuple(constants)

@@ -10,12 +10,14 @@ import numpy as np
 def layer_norm(x: Any, scale: Any = None, bias: Any = None, *, axis: Any = -1, epsilon: float = 1e-5) -> Any:
     """(x - mean) / sqrt(variance + epsilon), both along the axis or axes, times scale, plus bias.
 
-    scale and bias broadcast to x: of the shape of the last axes, by default.
+    scale and bias broadcast to x: of the shape of the last axes, by default. float16 is computed in float32, and
+    rounded once.
     """
-    x = np.asarray(x)
+    x, dtype = _wide(x)
     centred = x - np.mean(x, axis=axis, keepdims=True)
     variance = np.mean(centred * centred, axis=axis, keepdims=True)
-    return _scaled(centred / np.sqrt(variance + epsilon), scale, bias)
+    y = _scaled(centred / np.sqrt(variance + epsilon), scale, bias)
+    return y.astype(dtype) if dtype == np.float16 else y
 
 
 def batch_norm(
@@ -25,26 +27,55 @@ def batch_norm(
     *,
     mean: Any = None,
     variance: Any = None,
+    running: Any = None,
+    momentum: float = 0.1,
     axis: int = 1,
     epsilon: float = 1e-5,
 ) -> Any:
     """(x - mean) / sqrt(variance + epsilon) for each channel, times scale, plus bias; each has one number a channel.
 
     mean, variance: by default the batch's own, along all axes but `axis`; for inference, those of the training.
+    running: a pair of arrays, written in place: means += momentum * (the batch's mean - means), and variances with the
+    batch's variance, divided by n - 1, as PyTorch does. They have no derivative, and are for training alone.
+
+    float16 is computed in float32, and rounded once. Raises ValueError for numbers that are not one a channel, for
+    `running` with a mean or a variance, and with one number in each channel.
     """
-    x = np.asarray(x)
+    x, dtype = _wide(x)
     others = tuple([each for each in range(x.ndim) if each != axis % x.ndim])
     shape = tuple([1 if each in others else x.shape[each] for each in range(x.ndim)])
-    centred = x - (np.mean(x, axis=others, keepdims=True) if mean is None else _along(mean, shape, "mean"))
+    centre = np.mean(x, axis=others, keepdims=True) if mean is None else _along(mean, shape, "mean")
+    centred = x - centre
     if variance is None:
         spread = np.mean(centred * centred, axis=others, keepdims=True)
     else:
         spread = _along(variance, shape, "variance")
-    return _scaled(
+    if running is not None:
+        if mean is not None or variance is not None:
+            raise ValueError("running statistics are of the batch: leave mean and variance out, or running")
+        _run(running, centre, spread, x.size // max(shape), momentum)
+    y = _scaled(
         centred / np.sqrt(spread + epsilon),
         None if scale is None else _along(scale, shape, "scale"),
         None if bias is None else _along(bias, shape, "bias"),
     )
+    return y.astype(dtype) if dtype == np.float16 else y
+
+
+def _wide(x: Any) -> tuple[Any, Any]:
+    """The array to compute with, and the dtype of the result."""
+    x = np.asarray(x)
+    return (x.astype(np.float32) if x.dtype == np.float16 else x), x.dtype
+
+
+def _run(running: Any, mean: Any, variance: Any, count: int, momentum: float) -> None:
+    means, variances = running
+    if np.size(means) != np.size(mean) or np.size(variances) != np.size(mean):
+        raise ValueError(f"running statistics must have {np.size(mean)} numbers each, one for each channel")
+    if count < 2:
+        raise ValueError("the variance of one number in each channel is not known: make the batch larger")
+    means += momentum * (np.reshape(mean, means.shape) - means)
+    variances += momentum * (np.reshape(variance, variances.shape) * (count / (count - 1)) - variances)
 
 
 def _along(numbers: Any, shape: tuple[int, ...], name: str) -> Any:

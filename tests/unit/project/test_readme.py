@@ -31,7 +31,7 @@ def expected_output(code: str) -> list[str]:
     return found
 
 
-MANUALS = ("api", "running", "transforms", "random", "interop", "debugging", "explain")
+MANUALS = ("api", "running", "transforms", "random", "layers", "interop", "debugging", "explain")
 PAGES = ("README.md", *(f"docs/{name}.md" for name in MANUALS))
 
 
