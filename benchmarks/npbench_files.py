@@ -27,7 +27,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from other_peoples_code import copies, leaves, reason, too_long
+from other_peoples_code import copies, difference, leaves, reason, too_long
 
 import mlirad
 from mlirad.errors import CompileError
@@ -143,7 +143,7 @@ def _gradient(case: Benchmark, expected: Sequence[np.ndarray]) -> tuple[str, str
         direction = {i: _direction(random, exact[i]) for i in case.wrt}
         slope = sum(float(np.sum(g * direction[i]).real) for i, g in zip(case.wrt, gradient, strict=True))
         with _in_64_bits(kernel):
-            differences = [_difference(weighted, exact, direction, step) for step in STEPS]
+            differences = [difference(weighted, exact, direction, step) for step in STEPS]
         closest = min(pairwise(d for d in differences if np.isfinite(d)), key=lambda pair: abs(pair[0] - pair[1]))[1]
         if not np.isclose(slope, closest, rtol=1e-2 if _is_single(expected) else 2e-5, atol=1e-7):
             return "wrong", f"{slope} instead of {closest}"
@@ -151,7 +151,7 @@ def _gradient(case: Benchmark, expected: Sequence[np.ndarray]) -> tuple[str, str
 
 
 def _agree(expected: Sequence[np.ndarray], got: Sequence[np.ndarray]) -> bool:
-    """Whether results are equal, but for rounding, measured by their largest element."""
+    """Whether results are equal up to rounding, relative to their largest elements."""
     bound = 1e-4 if _is_single(expected) else 1e-10
     return len(expected) == len(got) and all(
         a.shape == b.shape and a.dtype == b.dtype and np.allclose(a, b, rtol=0, atol=bound * _size(a), equal_nan=True)
@@ -182,20 +182,6 @@ def _direction(random: np.random.Generator, value: Any) -> Any:
     size = np.mean(np.abs(value)) or 1.0
     drawn = random.normal(size=np.shape(value)) * size
     return drawn + 1j * random.normal(size=np.shape(value)) * size if np.iscomplexobj(value) else drawn
-
-
-def _difference(function: Callable[..., Any], args: Sequence[Any], direction: Mapping[int, Any], h: float) -> float:
-    """The central difference in a direction, of fourth order."""
-
-    def at(step: float) -> Any:
-        moved = [x + step * direction[i] if i in direction else x for i, x in enumerate(args)]
-        exact = [x if isinstance(old, np.ndarray) else type(old)(x) for x, old in zip(moved, args, strict=True)]
-        return function(*exact)
-
-    try:
-        return float((8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h))
-    except np.linalg.LinAlgError:
-        return float("nan")  # so far from the matrix there is no factorisation
 
 
 def main() -> None:

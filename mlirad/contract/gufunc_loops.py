@@ -118,7 +118,7 @@ def _is_right(ufunc: np.ufunc, types: str, address: int, data: int | None) -> bo
     pointers, widths = ([get(each) for each in (*made, *outs)] for get in (_pointer, _width))
     failed = run_loop(address, signature, pointers, widths, [2] * len(label_order(signature)), data)
     with np.errstate(all="ignore"):
-        own = [np.zeros_like(each) for each in outs]  # of which some gufuncs take the sizes
+        own = [np.zeros_like(each) for each in outs]  # some gufuncs take sizes from them
         ufunc(*expected, *own, signature=f"{types[: ufunc.nin]}->{types[ufunc.nin :]}")
     expected += own
     return not failed and all(map(np.array_equal, (*made, *outs), expected))

@@ -81,7 +81,7 @@ class _SymbolInfo(ctypes.Structure):
 
 
 def _is_inside(address: int, file: str) -> bool:
-    """Whether an address is in a file, that of a module of NumPy: what is called otherwise may be anything."""
+    """Whether an address is in the file of a module of NumPy. Code at any other address must not be called."""
     if sys.platform == "win32":
         return address != 0
     info = _SymbolInfo()

@@ -38,6 +38,8 @@ from mlirad.dialect.linear_algebra import (  # noqa: F401  (as the families abov
 )
 from mlirad.dialect.op import op_classes
 from mlirad.dialect.ops import (  # noqa: F401  (as the families above)
+    arithmetic,
+    basic_functions,
     bits,
     check,
     choice,
@@ -45,7 +47,6 @@ from mlirad.dialect.ops import (  # noqa: F401  (as the families above)
     constant,
     contraction,
     division,
-    elementwise,
     movement,
     overflow,
     reduction,

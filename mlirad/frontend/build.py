@@ -10,42 +10,30 @@ import re
 import sys
 from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from types import FunctionType as PythonFunction
 from typing import Any
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Block, Region
 
-from mlirad import tree
 from mlirad.analysis.call_graph import DONATED, SHARED, WRITTEN, set_numbers
 from mlirad.contract.captures import Capture, CaptureFindings
 from mlirad.contract.interface import Interface, Reliance
 from mlirad.contract.results import (
     ArgumentAlias,
-    ArrayResult,
-    PullbackEntry,
-    ResidualsResult,
-    ResultLeaf,
-    SameResult,
-    ScalarResult,
-    StaticResult,
 )
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, building, insert, located
+from mlirad.dialect.core.expr import building, insert, located
 from mlirad.dialect.core.op import NdOp
 from mlirad.errors import CompileError, UnsupportedSyntaxError
 from mlirad.frontend import parts  # noqa: F401  (they fill the tables of the dispatcher)
 from mlirad.frontend.abandoned_uses import drop_abandoned_uses
 from mlirad.frontend.aliases import Alias
 from mlirad.frontend.bound_arguments import BoundArguments
+from mlirad.frontend.built_results import Results
 from mlirad.frontend.donation import paired
-from mlirad.frontend.interpreter import dispatch, outside_objects, storage
-from mlirad.frontend.interpreter.calls.construction import is_made_of_its_items
-from mlirad.frontend.interpreter.calls.outlining import plain_results
+from mlirad.frontend.interpreter import dispatch, outside_objects
 from mlirad.frontend.interpreter.calls.recursion import INLINED
-from mlirad.frontend.interpreter.calls.transforms.linear_requests import Linearized
-from mlirad.frontend.interpreter.calls.transforms.two_sweeps import PulledBack
 from mlirad.frontend.interpreter.context import Context, Live
 from mlirad.frontend.interpreter.grown_lists import NeedList
 from mlirad.frontend.join.frames import Why
@@ -53,16 +41,11 @@ from mlirad.frontend.join.repeated_calls import RepeatedCalls
 from mlirad.frontend.join.steering import Bottom, Restart
 from mlirad.frontend.join.value_names import name_variable
 from mlirad.frontend.program import libraries
-from mlirad.frontend.program.purity import SetCopy
-from mlirad.frontend.returned_arrays import SHAPE_OF_RESULT, ReturnedArrays
-from mlirad.frontend.returned_lists import list_result
 from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.poison import Poison, PoisonUsed, Unresolved
-from mlirad.frontend.values.sizes import Dim, require_known
 from mlirad.frontend.values.state import State
-from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
-from mlirad.frontend.values.values import Object, PullbackValue, Ref, Static, Tuple, Value, kind_of
-from mlirad.library.spells import is_in_library
+from mlirad.frontend.values.traced import DATA, NeedStatic
+from mlirad.frontend.values.values import Ref, Static, Tuple, Value
 from mlirad.location import SourceLocation
 from mlirad.process_setting import ProcessSetting
 from mlirad.requests.python_functions import name_of, plain
@@ -200,12 +183,6 @@ def _used(poison: Poison, place: SourceLocation | None) -> CompileError:
     return UnsupportedSyntaxError(message, place or poison.where, poison.hint)
 
 
-def _is_of_the_compiler(value: Any) -> bool:
-    """Whether a constant stands for something that Python has another object for."""
-    of_library = isinstance(value, PythonFunction) and is_in_library(value.__code__.co_filename)
-    return of_library or isinstance(value, SetCopy)
-
-
 @dataclass
 class Build:
     """One attempt."""
@@ -221,8 +198,6 @@ class Build:
     donated: Set[int] = frozenset()
     live: Live | None = None
     ops_of_target: Mapping[Any, type[NdOp]] = field(default_factory=dict)
-    results: list[Expr] = field(default_factory=list)
-    pullbacks: list[func.FuncOp] = field(default_factory=list)
 
     def run(self) -> Built:
         name = re.sub(r"\W", "_", name_of(self.function)).strip("_") or "main"
@@ -236,6 +211,7 @@ class Build:
             captures = tuple(self.findings.captures.values())
             self.arguments = BoundArguments(context, self.signature, self.aliases, self.together, captures)
             args, kwargs = self.arguments.bind(block)
+            self.results = results = Results(context, name_of(self.function), self.arguments)
             if self.live is not None:
                 self.live.start(block.args, self.arguments.keys)
             for name_of_parameter, value in zip(parameters_of(self.function), args, strict=False):
@@ -250,16 +226,16 @@ class Build:
             context.location = place
             changes, items = self.arguments.containers.changes() if value is not None else ((), [])
             value = Static(None) if value is None else value
-            structure, leaves = self.flattened(Tuple((value, *items)) if changes else value)
+            structure, leaves = results.flattened(Tuple((value, *items)) if changes else value)
             try:
-                specs = self.result_leaves(leaves)
+                specs = results.leaves(leaves)
             except NeedStatic as need:
                 need.place(context.returned.get(name_of(self.function), place))
                 raise
             written, captures_written = self.written(raises)
-            insert(func.ReturnOp(*(result.value for result in self.results)))
+            insert(func.ReturnOp(*(result.value for result in self.results.exprs)))
         written_keys = {**written, **{-1 - k: v for k, v in captures_written.items()}}
-        gifts = {} if self.pullbacks else paired(self.donated - written.keys(), self.signature.leaves, specs)
+        gifts = {} if self.results.pullbacks else paired(self.donated - written.keys(), self.signature.leaves, specs)
         module = self.module(name, block, written_keys, gifts)
         traced = tuple(key for key in self.arguments.keys if key >= 0)
         passed = tuple(-1 - key for key in self.arguments.keys if key < 0)
@@ -287,7 +263,7 @@ class Build:
         inputs = [argument.type for argument in block.args]
         main = func.FuncOp(
             name,
-            FunctionType.from_lists(inputs, [result.type for result in self.results]),
+            FunctionType.from_lists(inputs, [result.type for result in self.results.exprs]),
             Region([block]),
             visibility="public",
         )
@@ -300,71 +276,9 @@ class Build:
             },
         )
         main.location = types.to_location(definition_of(self.function))
-        module = ModuleOp([main, *self.pullbacks, *self.context.functions])
+        module = ModuleOp([main, *self.results.pullbacks, *self.context.functions])
         drop_abandoned_uses(module)
         return module
-
-    # Results.
-
-    def flattened(self, value: Value) -> tuple[tree.Structure, list[Value]]:
-        """The structure of the returned value, and its leaves."""
-        context = self.context
-        value = context.use(value)
-        if isinstance(value, Tuple):
-            kind, keys, items = value.kind, None, value.items
-        elif isinstance(value, Object):
-            if context.grown(value) is not None:
-                return tree.LEAF, [value]
-            entry = storage.entry_of(context, value)
-            self.require_result(entry.kind)
-            kind, keys, items = entry.kind, None if entry.kind is list else entry.keys, entry.items
-        elif isinstance(value, Ref | Traced | Static | PullbackValue):
-            return tree.LEAF, [value]
-        else:
-            context.location = context.returned.get(name_of(self.function), context.location)
-            raise context.refusal(f"a compiled function cannot return {kind_of(value)}", "return arrays and numbers")
-        children = [self.flattened(item) for item in items]
-        node = tree.Node(kind, keys, tuple(structure for structure, _ in children))
-        return node, [leaf for _, leaves in children for leaf in leaves]
-
-    def require_result(self, kind: type) -> None:
-        """Refuse objects that cannot be made again from their attributes."""
-        if not is_made_of_its_items(kind):
-            context = self.context
-            context.location = context.returned.get(name_of(self.function), context.location)
-            hint = "return its attributes, or make the class a dataclass of fields only"
-            raise context.refusal(f"a compiled function cannot return an object of class {kind.__name__}", hint)
-
-    def result(self, expr: Expr) -> int:
-        self.results.append(expr)
-        return len(self.results) - 1
-
-    def result_leaves(self, leaves: list[Value]) -> list[ResultLeaf]:
-        context = self.context
-        specs: list[ResultLeaf] = []
-        lists: dict[int, int] = {}  # where each is returned first
-        arrays = ReturnedArrays(context, self.result, self.arguments.arrays_of_caller(), leaves)
-        for number, leaf in enumerate(leaves):
-            match leaf:
-                case Traced():
-                    specs.append(ScalarResult(self.result(leaf.expr), leaf.dtype, leaf.weak))
-                case Ref():
-                    specs.append(arrays.leaf(number, leaf))
-                case PullbackValue():
-                    specs.append(self.pullback(leaf))
-                case Static() if not _is_of_the_compiler(leaf.value):
-                    specs.append(StaticResult(leaf.value))
-                case Object():
-                    same = lists.setdefault(leaf.number, number)
-                    made = (
-                        list_result(context.as_is(leaf), self.result, self.require_result) if same == number else None
-                    )
-                    specs.append(made or SameResult(same))
-                case _:
-                    raise context.refusal(
-                        f"a compiled function cannot return {kind_of(leaf)}", "return arrays and numbers"
-                    )
-        return specs
 
     def written(self, raises: bool) -> tuple[dict[int, int], dict[int, int]]:
         """The arrays of the caller that the function changes, each with the result that is its final content.
@@ -387,7 +301,7 @@ class Build:
             contents = self.context.read(array).contents
             if contents.value is original:
                 continue
-            number = self.result(contents)
+            number = self.results.add(contents)
             if isinstance(alias, ArgumentAlias):
                 arguments[alias.leaf] = number
             else:
@@ -400,50 +314,3 @@ class Build:
         owners = [store[each.cell].value.owner for each in array.alternatives]
         blocks = (owner if isinstance(owner, Block) else owner.parent_block() for owner in owners)
         return array.selector is None and all(block is self.block for block in blocks)
-
-    # The pullback of a top-level vjp.
-
-    def pullback(self, value: PullbackValue) -> ResidualsResult:
-        """A second entry point: residuals and cotangents -> cotangents of the primals; or as `linearize` has it."""
-        context = self.context
-        request: PulledBack | Linearized = value.request
-        is_linear = isinstance(request, Linearized)
-        name = f"{request.outlined.callee.sym_name.data}_{'linear' if is_linear else 'pullback'}"
-        leaf_specs = [
-            ArrayResult(number, require_known(leaf.shape, SHAPE_OF_RESULT), leaf.dtype)
-            if isinstance(leaf, Ref)
-            else ScalarResult(number, leaf.dtype, leaf.weak)
-            for number, leaf in enumerate(request.leaves)
-        ]
-        sizes = request.sizes
-        input_types = [value.residuals.type, *request.types, *(size.type for size in sizes)]
-        block = Block(arg_types=input_types)
-        residuals, *given = map(Expr, block.args)
-        saved, context.state = context.state, context.state.fork()
-        outer, self.results = self.results, []
-        with building(block):
-            rebuilt = plain_results.rebuilt(context, request.passed, iter(given))
-            structure, all_leaves = self.flattened(rebuilt)
-            # The caller has been asked for values of these sizes.
-            own = tuple(leaf for leaf in all_leaves if isinstance(leaf, Ref | Traced))
-            here = PullbackValue(residuals, request.inside(own, given[len(own) :]))
-            passed = rebuilt.items if is_linear and isinstance(rebuilt, Tuple) else (rebuilt,)
-            out_structure, out_leaves = self.flattened(dispatch.call(context, here, passed, {}))
-            results = self.result_leaves(out_leaves)
-            insert(func.ReturnOp(*(result.value for result in self.results)))
-        outputs = [result.type for result in self.results]
-        context.state, self.results = saved, outer
-        self.pullbacks.append(
-            func.FuncOp(name, FunctionType.from_lists(input_types, outputs), Region([block]), visibility="public")
-        )
-        specs = iter(leaf_specs)
-        given_leaves = tuple(
-            next(specs) if isinstance(leaf, Ref | Traced) else StaticResult(getattr(leaf, "value", None))
-            for leaf in all_leaves
-        )
-        structure = tree.of_tangents(structure) if is_linear else structure
-        entry = PullbackEntry(name, structure, given_leaves, out_structure, tuple(results), is_linear)
-        open_sizes = [size.expr for leaf in request.leaves for size in leaf.shape if isinstance(size, Dim)]
-        return ResidualsResult(
-            self.result(value.residuals), entry, tuple(self.result(size) for size in (*open_sizes, *sizes))
-        )

@@ -13,7 +13,8 @@ from mlirad.contract.results import ContainerChange
 from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.descriptions import is_same
-from mlirad.frontend.values.values import Entry, Object, Owner, Tuple, Value, inside
+from mlirad.frontend.values.value_parts import inside
+from mlirad.frontend.values.values import Entry, Object, Owner, Tuple, Value
 
 _NAME = "$container "
 

@@ -38,7 +38,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect.core.expr import building, emitting, insert, located
-from mlirad.dialect.ops.elementwise import number
+from mlirad.dialect.core.scalars import number
 from mlirad.lowering.rewriting import erase
 from mlirad.targets.ascend.emit.virtual import BLOCKS
 from mlirad.targets.ascend.hivm.cube_instructions import MmadL1Op

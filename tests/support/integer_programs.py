@@ -13,11 +13,11 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit
 from mlirad.dialect.core.intervals import HIGHEST, LOWEST, Interval
 from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.arithmetic import AddOp, MulOp, NegOp, SubOp
 from mlirad.dialect.ops.check import CheckFailed, CheckIndexOp
 from mlirad.dialect.ops.choice import MaximumOp, MinimumOp, SelectOp
 from mlirad.dialect.ops.compare import CastOp, LessOp
 from mlirad.dialect.ops.division import FloorDivOp, ModOp
-from mlirad.dialect.ops.elementwise import AddOp, MulOp, NegOp, SubOp
 from mlirad.dialect.ops.wrapped_index import WrapIndexOp
 
 NEAR = [LOWEST, LOWEST + 1, -(2**32), -9, -3, -1, 0, 1, 2, 3, 10, 2**31, 2**62, HIGHEST - 1, HIGHEST]

@@ -1,7 +1,7 @@
 """Functions of complex numbers, as formulas in upstream ops on their parts.
 
-Of infinities and nan they give what C's Annex G says, and so NumPy. Parts of 32 bits are computed in 64, but for
-arithmetic.
+For infinities and nan they give what Annex G of the C standard says, as NumPy does. Functions of 32-bit parts are
+computed in 64 bits, arithmetic in 32.
 
 Reads: scalars. Writes: arith and math ops. Leaves: nothing.
 """

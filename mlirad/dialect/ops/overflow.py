@@ -24,8 +24,9 @@ from mlirad.dialect.core.numpy_source import OPERATORS, NumpySource, NumpyText, 
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import compare, number, scalar_op
+from mlirad.dialect.ops.arithmetic import AddOp, MulOp, SubOp
 from mlirad.dialect.ops.division import FloorDivOp
-from mlirad.dialect.ops.elementwise import AddOp, BinaryOp, MulOp, SubOp
+from mlirad.dialect.ops.elementwise import BinaryOp
 from mlirad.errors import DTypeError
 
 

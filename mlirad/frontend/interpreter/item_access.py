@@ -23,7 +23,8 @@ from mlirad.frontend.interpreter.grown_lists import is_integer
 from mlirad.frontend.values.basic_indexing import is_basic
 from mlirad.frontend.values.numpy_strides import is_c_contiguous
 from mlirad.frontend.values.traced import DATA, Traced, require_static
-from mlirad.frontend.values.values import Lazy, Object, Ref, Static, Tuple, Value, inside
+from mlirad.frontend.values.value_parts import inside
+from mlirad.frontend.values.values import Lazy, Object, Ref, Static, Tuple, Value
 from mlirad.library import spells
 
 

@@ -25,19 +25,8 @@ from mlirad.frontend.numpy.python_integers import converted, require_fit
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.traced import NeedStatic, Traced, in_type, origins_of, visible
-from mlirad.frontend.values.values import (
-    SIMPLE,
-    Entry,
-    Lazy,
-    Object,
-    Ref,
-    Static,
-    Tuple,
-    Value,
-    inside,
-    is_none,
-    kind_of,
-)
+from mlirad.frontend.values.value_parts import SIMPLE, inside
+from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, is_none, kind_of
 from mlirad.frontend.values.views.view import View
 from mlirad.library.python import builtin
 from mlirad.library.spells import is_in_library

@@ -26,7 +26,8 @@ from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.descriptions import is_same
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import Traced, as_operand, of_array, require_static
-from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, inside, kind_of
+from mlirad.frontend.values.value_parts import inside
+from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.frontend.values.views import view_contents
 from mlirad.library.python.iterators import Flat
 

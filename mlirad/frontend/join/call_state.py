@@ -18,14 +18,8 @@ from mlirad.frontend.values.origins import state_with_origins
 from mlirad.frontend.values.sizes import shape_of
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import (
-    Alternative,
-    Object,
-    Ref,
-    Renaming,
-    Value,
-    without_snapshots,
-)
+from mlirad.frontend.values.value_parts import Renaming, without_snapshots
+from mlirad.frontend.values.values import Alternative, Object, Ref, Value
 from mlirad.frontend.values.views.view import View
 
 # The names, in frame 0 of a called function's state, of the caller's cells and objects: whatever a loop calls them

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from mlirad.frontend.join.numbering import Numbering, Pair, unique
 from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.value_parts import SIMPLE, parts_of
 from mlirad.frontend.values.values import (
-    SIMPLE,
     Bound,
     Closure,
     Entry,
@@ -25,7 +25,6 @@ from mlirad.frontend.values.values import (
     Transformed,
     Tuple,
     Value,
-    parts_of,
 )
 
 # What refers to no array and no object, nothing at all included.

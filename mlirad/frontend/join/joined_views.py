@@ -20,7 +20,8 @@ from mlirad.frontend.values import affine, known_facts, numpy_strides, sizes
 from mlirad.frontend.values.sizes import TRACED, Dim, Pattern
 from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.traced import DATA
-from mlirad.frontend.values.values import Alternative, Ref, Value, inside, parts_of
+from mlirad.frontend.values.value_parts import inside, parts_of
+from mlirad.frontend.values.values import Alternative, Ref, Value
 from mlirad.frontend.values.views.view import View, safe_params
 from mlirad.frontend.values.views.view_steps import WHOLE, Affine, Start
 

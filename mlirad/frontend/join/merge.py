@@ -30,6 +30,7 @@ from mlirad.frontend.values.nep50 import Either, Several
 from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.state import Live, Place, State
 from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.value_parts import Renaming, parts_of, with_parts, without_snapshots
 from mlirad.frontend.values.values import (
     Alternative,
     Bound,
@@ -43,16 +44,12 @@ from mlirad.frontend.values.values import (
     Partial,
     PullbackValue,
     Ref,
-    Renaming,
     Snapshot,
     Static,
     Transformed,
     Tuple,
     Value,
     is_number,
-    parts_of,
-    with_parts,
-    without_snapshots,
 )
 from mlirad.frontend.values.views.view import View, safe_params
 from mlirad.location import SourceLocation

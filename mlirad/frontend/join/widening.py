@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from mlirad.frontend.join.numbers import number_dtype
 from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import SIMPLE, Maybe, Ref, Static, Value, parts_of, with_leaves
+from mlirad.frontend.values.value_parts import SIMPLE, parts_of, with_leaves
+from mlirad.frontend.values.values import Maybe, Ref, Static, Value
 
 # What a pass begins with: each value that holds no others is an object of its own, whose id identifies its place.
 Given = Mapping[int, tuple[Value, Place]]

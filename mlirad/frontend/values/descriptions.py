@@ -15,6 +15,7 @@ from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.value_parts import parts_of
 from mlirad.frontend.values.values import (
     Bound,
     Buffer,
@@ -29,7 +30,6 @@ from mlirad.frontend.values.values import (
     Transformed,
     Tuple,
     Value,
-    parts_of,
 )
 from mlirad.frontend.values.views.view import View
 from mlirad.signature import COMPARABLE, NUMBERS, text_of_number

@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Ref, Value, with_leaves
+from mlirad.frontend.values.value_parts import with_leaves
+from mlirad.frontend.values.values import Ref, Value
 
 Origins = frozenset[Hashable]
 

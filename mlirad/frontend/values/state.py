@@ -14,19 +14,8 @@ from xdsl.ir import SSAValue
 from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import (
-    Closure,
-    Entry,
-    Growth,
-    Maybe,
-    Object,
-    Ref,
-    Renaming,
-    Static,
-    Tuple,
-    Value,
-    inside,
-)
+from mlirad.frontend.values.value_parts import Renaming, inside
+from mlirad.frontend.values.values import Closure, Entry, Growth, Maybe, Object, Ref, Static, Tuple, Value
 
 # Where a value stands: ("frame", number, name), ("temp", position) or ("item", object, position).
 Place = tuple[str | int, ...]

@@ -20,6 +20,7 @@ from mlirad.analysis.constants import is_number, known_number
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit, emit_all, full, where, zeros_like
 from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.arithmetic import AddOp, DivOp, MulOp, NegOp, PowOp, SubOp
 from mlirad.dialect.ops.choice import AnnihilateOp, MaximumOp, MinimumOp, SelectOp
 from mlirad.dialect.ops.compare import (
     CastOp,
@@ -35,7 +36,7 @@ from mlirad.dialect.ops.compare import (
     cast,
 )
 from mlirad.dialect.ops.constant import ConstantOp, FullOp
-from mlirad.dialect.ops.elementwise import AddOp, DivOp, ElementwiseOp, MulOp, NegOp, PowOp, SubOp
+from mlirad.dialect.ops.elementwise import ElementwiseOp
 
 Result = Expr | SSAValue | tuple[Expr, ...] | None
 OpT = TypeVar("OpT", bound=NdOp)

@@ -60,19 +60,20 @@ from mlirad.dialect.linear_algebra import (
     symmetric_ops,
 )
 from mlirad.dialect.linear_algebra import fourier_ops as FO
-from mlirad.dialect.ops import bits as Bits
 from mlirad.dialect.ops import (
+    arithmetic,
+    basic_functions,
     check,
     choice,
     compare,
     constant,
     contraction,
     division,
-    elementwise,
     movement,
     overflow,
     reduction,
 )
+from mlirad.dialect.ops import bits as Bits
 from mlirad.dialect.ops import wrapped_index as WI
 from mlirad.errors import CompileError, DifferentiationError
 from mlirad.pipeline import differentiate
@@ -160,21 +161,21 @@ def binary(op: type[NdOp], x: np.ndarray, y: np.ndarray, dtypes: Sequence[type],
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 5e-324])
 ROUNDINGS = (rounding.FloorOp, rounding.CeilOp, rounding.TruncOp, rounding.RintOp)
 HALVES = np.concatenate([SPECIAL, np.arange(-4.5, 5), [0.49999999999999994, -0.2, 2.0**52 + 1, -1e300]])
-E, D, H, C, M, R = elementwise, division, choice, compare, movement, reduction
+AR, BF, D, H, C, M, R = arithmetic, basic_functions, division, choice, compare, movement, reduction
 A, B = _x(6), _x(6)[::-1].copy()
 X, N, FP, EF, GF, NE = exponentials, trigonometry, float_parts, error_functions, gammas, native_elements
 Z, ZW = A + 1j * B, B[::2].repeat(2) - 1j * A  # (the derivatives: tests/unit/derivatives/test_complex_derivatives.py)
 CP = complex_parts
-OF_COMPLEX = (CP.RealOp, CP.ImagOp, CP.ModulusOp, CP.ConjOp, E.NegOp, E.ExpOp, E.LogOp, E.SinOp, E.CosOp, E.TanhOp)
-OF_COMPLEX += (E.SqrtOp, N.TanOp, N.SinhOp, N.CoshOp)
-OF_COMPLEX_PAIRS = (E.AddOp, E.SubOp, E.MulOp, E.DivOp, C.EqualOp, C.NotEqualOp)
+BASIC = (BF.ExpOp, BF.LogOp, BF.SinOp, BF.CosOp, BF.TanhOp, BF.SqrtOp)
+OF_COMPLEX = (CP.RealOp, CP.ImagOp, CP.ModulusOp, CP.ConjOp, AR.NegOp, *BASIC, N.TanOp, N.SinhOp, N.CoshOp)
+OF_COMPLEX_PAIRS = (AR.AddOp, AR.SubOp, AR.MulOp, AR.DivOp, C.EqualOp, C.NotEqualOp)
 SMALL = A / 8  # in (-1, 1)
 LDEXP = {"function": "catalogue_ldexp", "zeros": 0}
 mlirad.register_op("catalogue_ldexp", ctypes.CDLL(None).ldexp, signature="double(double, int)")
 OF_ALL = (X.Exp2Op, X.Expm1Op, X.CbrtOp, N.TanOp, N.SinhOp, N.CoshOp, N.ArcsinhOp)
 OF_POSITIVE = (X.Log2Op, X.Log10Op, X.Log1pOp)
 OF_UNIT = (N.ArcsinOp, N.ArccosOp, N.ArctanhOp)
-OF_TWO = (X.LogAddExpOp, X.LogAddExp2Op, N.Arctan2Op, N.HypotOp, E.CopysignOp)
+OF_TWO = (X.LogAddExpOp, X.LogAddExp2Op, N.Arctan2Op, N.HypotOp, AR.CopysignOp)
 OF_FLOATS = (*OF_ALL, *OF_POSITIVE, *OF_UNIT, N.ArccoshOp)
 PAIRS = np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)
 i0, i1, i2 = np.int64(0), np.int64(1), np.int64(2)
@@ -246,9 +247,9 @@ TRUTH = (np.array([True, True, False, False, True, False]), np.array([True, Fals
 
 n3, n4 = np.int64(3), np.int64(4)
 UNKNOWN_SIZES = [
-    Sample(E.AddOp, (T, T * 2), ARITHMETIC, unknown=(0, 1)),
-    Sample(E.DivOp, (T, _positive(3, 4)), unknown=(0, 1)),
-    Sample(E.SqrtOp, (_positive(6),), unknown=(0,)),
+    Sample(AR.AddOp, (T, T * 2), ARITHMETIC, unknown=(0, 1)),
+    Sample(AR.DivOp, (T, _positive(3, 4)), unknown=(0, 1)),
+    Sample(BF.SqrtOp, (_positive(6),), unknown=(0,)),
     Sample(H.MaximumOp, (A, B), unknown=(0, 1)),
     Sample(H.SelectOp, (TRUTH[0], A, B), exact=(0,), unknown=(0, 1, 2)),
     Sample(C.LessOp, (A, B), ARITHMETIC, unknown=(0, 1), smooth=False),
@@ -314,12 +315,12 @@ UNKNOWN_SIZES = [
 ]
 
 SAMPLES: list[Sample] = [
-    *binary(E.AddOp, A, B, ARITHMETIC),
-    *binary(E.SubOp, A, B, ARITHMETIC),
-    *binary(E.MulOp, A, B, ARITHMETIC),
-    *binary(E.DivOp, A, B, (F32, F64)),
-    *binary(E.PowOp, _positive(6), B, (F32, F64)),
-    Sample(E.PowOp, (A, np.array([2.0, 3.0, -1.0, 0.0, 1.0, -2.0])), smooth=False),
+    *binary(AR.AddOp, A, B, ARITHMETIC),
+    *binary(AR.SubOp, A, B, ARITHMETIC),
+    *binary(AR.MulOp, A, B, ARITHMETIC),
+    *binary(AR.DivOp, A, B, (F32, F64)),
+    *binary(AR.PowOp, _positive(6), B, (F32, F64)),
+    Sample(AR.PowOp, (A, np.array([2.0, 3.0, -1.0, 0.0, 1.0, -2.0])), smooth=False),
     *binary(D.FloorDivOp, A * 3, B, ARITHMETIC, smooth=False),
     *binary(D.ModOp, A * 3, B, ARITHMETIC),
     *(
@@ -354,14 +355,14 @@ SAMPLES: list[Sample] = [
     Sample(FO.RfftOp, (A, np.ones(1)), (F64,), exact=(1,), smooth=False),
     *(Sample(C.CastOp, (Z,), (C64, C128), to=to, smooth=False) for to in (C64, C128, F32, F64, I64, BOOL)),
     *(Sample(C.CastOp, (A,), ARITHMETIC, to=to, smooth=False) for to in (C64, C128)),
-    *unary(E.NegOp, A, ARITHMETIC),
-    *unary(E.ExpOp, A),
-    *unary(E.LogOp, _positive(6)),
-    *unary(E.SinOp, A),
-    *unary(E.CosOp, A),
-    *unary(E.TanhOp, A),
-    *unary(E.SqrtOp, _positive(6)),
-    *(Sample(op, (SPECIAL,), smooth=False) for op in (E.ExpOp, E.LogOp, E.SinOp, E.CosOp, E.TanhOp, E.SqrtOp)),
+    *unary(AR.NegOp, A, ARITHMETIC),
+    *unary(BF.ExpOp, A),
+    *unary(BF.LogOp, _positive(6)),
+    *unary(BF.SinOp, A),
+    *unary(BF.CosOp, A),
+    *unary(BF.TanhOp, A),
+    *unary(BF.SqrtOp, _positive(6)),
+    *(Sample(op, (SPECIAL,), smooth=False) for op in BASIC),
     *(sample for op in OF_ALL for sample in unary(op, A)),
     *unary(N.ArctanOp, A),
     *(sample for op in OF_POSITIVE for sample in unary(op, _positive(6))),
@@ -376,11 +377,11 @@ SAMPLES: list[Sample] = [
         for dtype in (I8, I64, U8)
     ),
     *(sample for op in (H.FmaxOp, H.FminOp) for sample in binary(op, A, B, (*ARITHMETIC, BOOL))),
-    *unary(E.AbsOp, A, ARITHMETIC),
-    *unary(E.SignOp, A, ARITHMETIC),
+    *unary(AR.AbsOp, A, ARITHMETIC),
+    *unary(AR.SignOp, A, ARITHMETIC),
     *(sample for op in ROUNDINGS for sample in unary(op, A)),
     *(Sample(op, (HALVES,), smooth=False) for op in ROUNDINGS),
-    Sample(E.SignOp, (SPECIAL,), smooth=False),
+    Sample(AR.SignOp, (SPECIAL,), smooth=False),
     *unary(rounding.ModfOp, A * 3),
     Sample(rounding.ModfOp, (np.array([*SPECIAL, -2.0, 1e300, -0.3]),), smooth=False),
     Sample(rounding.ModfOp, (T,), unknown=(0,)),
@@ -946,7 +947,7 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     *((op, [types.F64], {}, None) for op in (CP.RealOp, CP.ImagOp, CP.ModulusOp, CP.ConjOp)),
     (CP.ComplexOp, [types.F16, types.F16], {}, None),
     *((op, [types.F64, types.F64], {}, None) for op in (FO.FftOp, FO.IfftOp, FO.RfftOp, FO.IrfftEvenOp, FO.IrfftOddOp)),
-    *((op, [types.C128], {}, None) for op in (N.ArctanOp, rounding.FloorOp, E.AbsOp, E.SignOp)),
+    *((op, [types.C128], {}, None) for op in (N.ArctanOp, rounding.FloorOp, AR.AbsOp, AR.SignOp)),
     (C.LessOp, [types.C128, types.C128], {}, None),
     (GF.PolygammaOp, [types.I64], {"order": 1}, None),
     *((op, [types.I64], {"order": 1}, None) for op in (bessel.BesselJOp, bessel.BesselYOp, bessel.BesselIOp)),
@@ -961,11 +962,11 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     *(
         (op, [types.tensor((2,), types.F64), types.tensor((3,), types.F64)], {}, None)
         for op in (
-            E.AddOp,
-            E.SubOp,
-            E.MulOp,
-            E.DivOp,
-            E.PowOp,
+            AR.AddOp,
+            AR.SubOp,
+            AR.MulOp,
+            AR.DivOp,
+            AR.PowOp,
             D.FloorDivOp,
             D.ModOp,
             D.FmodOp,
@@ -981,11 +982,11 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     *(
         (op, [types.tensor((2,), types.F64), types.tensor((2,), types.F32)], {}, None)
         for op in (
-            E.AddOp,
-            E.SubOp,
-            E.MulOp,
-            E.DivOp,
-            E.PowOp,
+            AR.AddOp,
+            AR.SubOp,
+            AR.MulOp,
+            AR.DivOp,
+            AR.PowOp,
             D.FloorDivOp,
             D.ModOp,
             H.MaximumOp,
@@ -999,12 +1000,15 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
         for op in (Bits.BitAndOp, Bits.BitOrOp, Bits.BitXorOp, Bits.ShiftLeftOp, Bits.ShiftRightOp)
         for element in (types.F64, types.I1)
     ),
-    *((op, [types.I64], {}, None) for op in (E.ExpOp, E.LogOp, E.SinOp, E.CosOp, E.TanhOp, E.SqrtOp, C.LogicalNotOp)),
+    *(
+        (op, [types.I64], {}, None)
+        for op in (BF.ExpOp, BF.LogOp, BF.SinOp, BF.CosOp, BF.TanhOp, BF.SqrtOp, C.LogicalNotOp)
+    ),
     *((op, [types.I64], {}, None) for op in (*ROUNDINGS, *OF_FLOATS)),
     (N.ArctanOp, [types.I64], {}, None),
     *((op, [types.I64, types.I64], {}, None) for op in OF_TWO),
     (rounding.ModfOp, [types.I64], {}, None),
-    *((op, [types.I1], {}, None) for op in (E.NegOp, E.AbsOp, E.SignOp)),
+    *((op, [types.I1], {}, None) for op in (AR.NegOp, AR.AbsOp, AR.SignOp)),
     (H.SelectOp, [types.I1, types.tensor((2,), types.F64), types.tensor((2,), types.F64)], {}, None),
     (H.AnnihilateOp, [types.F64], {}, None),
     (H.AnnihilateOp, [types.F64, types.F32], {}, None),
@@ -1022,7 +1026,7 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     (M.ReshapeOp, [types.tensor((2,), types.F64)], {}, types.tensor((3,), types.F64)),
     (M.ReshapeOp, [types.tensor((-1, -1), types.F64)], {}, types.tensor((-1,), types.F64)),
     (M.ReshapeOp, [types.tensor((3,), types.F64)], {}, types.tensor((-1,), types.F64)),
-    (E.AddOp, [types.tensor((-1,), types.F64), types.tensor((3,), types.F64)], {}, None),
+    (AR.AddOp, [types.tensor((-1,), types.F64), types.tensor((3,), types.F64)], {}, None),
     (M.TransposeOp, [types.tensor((2, 3), types.F64)], {"permutation": (0, 0)}, None),
     (WindowsOp, [types.tensor((5,), types.F64)], {"axes": (0, 0), "steps": (1, 1)}, types.tensor((3, 4), types.F64)),
     (WindowsOp, [types.tensor((5,), types.F64)], {"axes": (0, 0), "steps": (1, 1)}, types.tensor((3, 3), types.F32)),

@@ -12,7 +12,8 @@ from mlirad.dialect.arrays.elements import ElementUpdateOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.core.op import PureOp, op, op_classes
-from mlirad.dialect.ops.elementwise import SinOp, UnaryOp
+from mlirad.dialect.ops.basic_functions import SinOp
+from mlirad.dialect.ops.elementwise import UnaryOp
 
 
 class Silent(PureOp):

@@ -10,12 +10,19 @@ from run_frontend import call, compile_for
 from xdsl.dialects import func
 
 from mlirad import jit, tree, value_and_grad
-from mlirad.contract.results import ArgumentAlias, ViewResult
+from mlirad.contract.results import (
+    ArgumentAlias,
+    ArrayResult,
+    ResidualsResult,
+    ScalarResult,
+    StaticResult,
+    ViewResult,
+)
 from mlirad.dialect.ad.derivative_ops import ForwardOp, JvpOp, PullbackOp, VjpOp
 from mlirad.dialect.ad.request_op import RequestOp
 from mlirad.dialect.core.attributes import ints
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
-from mlirad.frontend.build import ArrayResult, Built, ResidualsResult, ScalarResult, StaticResult
+from mlirad.frontend.build import Built
 from mlirad.requests.kinds_of_derivatives import Grad, Jvp, Vjp
 
 

@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 from mlirad import jit, pipeline
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import dense
+from mlirad.dialect.ops.arithmetic import NegOp
 from mlirad.dialect.ops.constant import ConstantOp
-from mlirad.dialect.ops.elementwise import NegOp
 from mlirad.testing.interpreted import Interpreted
 from mlirad.xdsl_support.verify import InvalidOp
 

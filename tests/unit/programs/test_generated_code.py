@@ -8,7 +8,7 @@ from pathlib import Path
 import generated_code
 import pytest
 
-from mlirad.dialect.ops.elementwise import MulOp
+from mlirad.dialect.ops.arithmetic import MulOp
 
 
 @pytest.fixture(scope="module")

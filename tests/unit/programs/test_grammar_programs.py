@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlirad.dialect.ops.elementwise import SubOp
+from mlirad.dialect.ops.arithmetic import SubOp
 from mlirad.testing.grammar.campaign import campaign, judged
 from mlirad.testing.grammar.generate import RUNS, Program, TooLong, generate, run
 from mlirad.testing.grammar.joins import is_joined, joined_names, returned_names

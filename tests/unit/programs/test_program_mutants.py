@@ -31,9 +31,9 @@ from mlirad.dialect.arrays.slices import InsertSliceOp
 from mlirad.dialect.arrays.update_op import UpdateOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply
+from mlirad.dialect.ops.arithmetic import MulOp, SubOp
 from mlirad.dialect.ops.check import CheckOp
 from mlirad.dialect.ops.compare import CastOp, cast
-from mlirad.dialect.ops.elementwise import MulOp, SubOp
 from mlirad.frontend import bound_arguments
 from mlirad.frontend.build import Build
 from mlirad.frontend.interpreter import comparisons, expressions, grown_lists, iteration

@@ -19,7 +19,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import ParseError
 
 from mlirad import opt
-from mlirad.dialect.ops.elementwise import CosOp, SinOp
+from mlirad.dialect.ops.basic_functions import CosOp, SinOp
 from mlirad.testing.reducing.edits import size_of
 from mlirad.testing.reducing.search import Failure, Reduction, fails_as, failure
 from mlirad.xdsl_support.parser import PlacedParser

@@ -8,7 +8,7 @@ import pytest
 from xdsl.dialects.builtin import IntAttr, StringAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
-from mlirad.dialect.ops.elementwise import SubOp
+from mlirad.dialect.ops.arithmetic import SubOp
 
 
 class Later(Attribute):

@@ -37,6 +37,7 @@ from mlirad.frontend.interpreter.dispatch import answers, visits
 from mlirad.frontend.numpy import numpy_calls
 from mlirad.frontend.program import hints, purity
 from mlirad.frontend.program.hidden_state import hint_of, is_of_hidden_state
+from mlirad.frontend.values.value_parts import inside, read_only
 from mlirad.frontend.values.values import (
     Bound,
     Closure,
@@ -48,9 +49,7 @@ from mlirad.frontend.values.values import (
     Transformed,
     Tuple,
     Value,
-    inside,
     kind_of,
-    read_only,
 )
 from mlirad.library.lifted import Lifted
 from mlirad.library.own_rules import OwnRule, registered

@@ -29,7 +29,8 @@ from mlirad.frontend.join.list_elements import NumberElement, element_of, leaves
 from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import NeedStatic, Traced
-from mlirad.frontend.values.values import Entry, Lazy, Object, Static, Tuple, Value, inside
+from mlirad.frontend.values.value_parts import inside
+from mlirad.frontend.values.values import Entry, Lazy, Object, Static, Tuple, Value
 from mlirad.xdsl_support.once_per_object import once
 
 # Longer lists of numbers are filled by loops.

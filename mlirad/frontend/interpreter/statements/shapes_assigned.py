@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from mlirad.frontend.interpreter import attribute_access, dispatch
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.values.values import Ref, Value, inside
+from mlirad.frontend.values.value_parts import inside
+from mlirad.frontend.values.values import Ref, Value
 
 
 def set_shape(context: Context, array: Ref, shape: Value) -> None:

@@ -17,7 +17,8 @@ from mlirad.dialect.ops.movement import reshape
 from mlirad.frontend.join.selectors import renumbered, selected, selected_start
 from mlirad.frontend.values import numpy_strides
 from mlirad.frontend.values.state import State
-from mlirad.frontend.values.values import Alternative, Ref, Value, inside, with_leaves
+from mlirad.frontend.values.value_parts import inside, with_leaves
+from mlirad.frontend.values.values import Alternative, Ref, Value
 from mlirad.frontend.values.views import view_contents
 from mlirad.frontend.values.views.view import View
 

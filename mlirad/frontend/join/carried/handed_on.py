@@ -27,7 +27,8 @@ from mlirad.frontend.join.join_columns import Columns
 from mlirad.frontend.join.merge import Merge
 from mlirad.frontend.join.widening import leaves_of
 from mlirad.frontend.values.state import Place, State
-from mlirad.frontend.values.values import Maybe, Renaming, Tuple, Value, with_parts
+from mlirad.frontend.values.value_parts import Renaming, with_parts
+from mlirad.frontend.values.values import Maybe, Tuple, Value
 
 # How often one place is followed. A chain comes by once; arrays that rotate come by until each place has had them all.
 ROUNDS = 4

@@ -24,17 +24,8 @@ from mlirad.frontend.values.descriptions import Skeleton, describe, describe_sta
 from mlirad.frontend.values.origins import Mark, Origins, resolved, state_with_origins, with_origins
 from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import (
-    SIMPLE,
-    Maybe,
-    Ref,
-    Static,
-    Value,
-    is_number,
-    parts_of,
-    with_leaves,
-    with_parts,
-)
+from mlirad.frontend.values.value_parts import SIMPLE, parts_of, with_leaves, with_parts
+from mlirad.frontend.values.values import Maybe, Ref, Static, Value, is_number
 
 # The key that marks the number of the iteration.
 INDEX = "index"

@@ -21,7 +21,7 @@ from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect.ad.tape import SLOT
 from mlirad.dialect.core.expr import building, emitting, insert
-from mlirad.dialect.ops.elementwise import number
+from mlirad.dialect.core.scalars import number
 from mlirad.lowering.rewriting import erase, replace
 from mlirad.xdsl_support.traversal import find
 

@@ -6,7 +6,8 @@ from xdsl.ir import Dialect, SSAValue
 from acme_npu import clip6
 from mlirad.dialect.core.expr import Expr, where, zeros_like
 from mlirad.dialect.core.op import op
-from mlirad.dialect.ops.elementwise import UnaryOp, number, scalar_op
+from mlirad.dialect.core.scalars import number, scalar_op
+from mlirad.dialect.ops.elementwise import UnaryOp
 
 
 @op(clip6, linear=True)

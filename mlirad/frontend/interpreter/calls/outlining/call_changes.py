@@ -22,17 +22,8 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.descriptions import describe, is_same
 from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.state import State, reached
-from mlirad.frontend.values.values import (
-    Alternative,
-    Entry,
-    Object,
-    Ref,
-    Renaming,
-    Tuple,
-    Value,
-    parts_of,
-    with_leaves,
-)
+from mlirad.frontend.values.value_parts import Renaming, parts_of, with_leaves
+from mlirad.frontend.values.values import Alternative, Entry, Object, Ref, Tuple, Value
 
 _COPIES = f"{COPY}of all "
 

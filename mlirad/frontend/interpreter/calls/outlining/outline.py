@@ -39,17 +39,7 @@ from mlirad.frontend.join.steering import Bottom
 from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.state import reached
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import (
-    Bound,
-    Closure,
-    Object,
-    Owner,
-    Ref,
-    Static,
-    Transformed,
-    Tuple,
-    Value,
-)
+from mlirad.frontend.values.values import Bound, Closure, Object, Owner, Ref, Static, Transformed, Tuple, Value
 from mlirad.requests.python_functions import name_of
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
 

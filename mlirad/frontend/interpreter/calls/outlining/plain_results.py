@@ -14,16 +14,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import buffers_of, is_short, list_in_arrays
 from mlirad.frontend.values import numpy_strides, sizes
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import (
-    Entry,
-    Growth,
-    Object,
-    Ref,
-    Static,
-    Tuple,
-    Value,
-    kind_of,
-)
+from mlirad.frontend.values.values import Entry, Growth, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.tree import GeneratorParts, SparseParts
 
 

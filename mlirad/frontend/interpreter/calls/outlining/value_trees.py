@@ -13,14 +13,7 @@ from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values import numpy_strides, sizes
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import (
-    Entry,
-    Object,
-    Owner,
-    Ref,
-    Tuple,
-    Value,
-)
+from mlirad.frontend.values.values import Entry, Object, Owner, Ref, Tuple, Value
 from mlirad.tree import GeneratorParts, SparseParts
 
 # Pytrees of values.

@@ -20,7 +20,8 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.state import Reached, reached
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Ref, Static, Tuple, Value, inside, with_leaves
+from mlirad.frontend.values.value_parts import inside, with_leaves
+from mlirad.frontend.values.values import Ref, Static, Tuple, Value
 from mlirad.library.implicit.surroundings import called_with, values_around
 
 
