@@ -34,3 +34,10 @@ def test_growth_benchmark() -> None:
         column = dict(zip(header, row, strict=True))
         assert float(column["mlirad / by hand"]) > 0
         assert float(column["largest difference"]) < 1e-12
+
+
+def test_the_page_on_modes_says_what_they_cost() -> None:
+    page = (ROOT / "docs" / "forward-and-reverse.md").read_text()
+    *_, first, second = run_script(ROOT / "benchmarks" / "cost_of_modes.py", "--sizes", "1x1", "8x8").splitlines()
+    assert f"{first}\n" in page
+    assert f"{second}\n" in page
