@@ -50,9 +50,13 @@ class Combiner:
     def neutral(self, builder: LoopBuilder, lanes: int) -> SSAValue:
         return builder.number(_neutral(self.op_class, self.element), vector_of(self.element, lanes))
 
+    @property
+    def neutral_number(self) -> float:
+        return _neutral(self.op_class, self.element)
+
     def start(self, builder: LoopBuilder) -> SSAValue:
         """The neutral element alone."""
-        return builder.number(_neutral(self.op_class, self.element), self.element)
+        return builder.number(self.neutral_number, self.element)
 
     def apply(self, builder: LoopBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
         return builder.op(self.op_class, [a, b], a.type, **self.properties)

@@ -133,6 +133,8 @@ def _nest_of(op: Operation) -> _Nest | None:
     """What a nest must be like to be merged with others."""
     if not isinstance(op, GenericOp) or not all(map(_is_fresh, op.outputs)):
         return None
+    if any(result.first_use is None for result in op.results):
+        return None
     maps = [_dims(attribute.data) for attribute in op.indexing_maps.data]
     sizes: dict[int, int] = {}
     for value, dims in zip(op.operands, maps, strict=True):

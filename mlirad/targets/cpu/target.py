@@ -62,12 +62,15 @@ class CpuTarget(Target):
     def stages(self) -> tuple[Stage, ...]:
         return (
             Stage("linalg", _passes(_linalg)),
-            Stage("bufferized", _passes(_bufferized)),
+            Stage("bufferized", self._to_buffers),
             Stage("loops", self._to_loops),
             Stage("llvmir", self._emit, "ll"),
             Stage("llvmopt", _optimise, "ll"),
             Stage("asm", _assemble, "s"),
         )
+
+    def _to_buffers(self, module: ModuleOp) -> ModuleOp:
+        return _passes(lambda: _bufferized(self.parallel))(module)
 
     def _to_loops(self, module: ModuleOp) -> ModuleOp:
         from mlirad.targets.cpu.vector_width import choose_width
@@ -84,7 +87,7 @@ class CpuTarget(Target):
     def memory(self, module: ModuleOp, name: str) -> MemoryReport:
         from mlirad.targets.cpu.memory_needs import arenas_of, report_on
 
-        bufferized = _passes(_bufferized)(_passes(_linalg)(module))
+        bufferized = self._to_buffers(_passes(_linalg)(module))
         return report_on(bufferized, name, arenas_of(self._to_loops(bufferized.clone())))
 
     def runtime_info(self) -> RuntimeInfo:
@@ -142,11 +145,13 @@ def _linalg() -> list[ModulePass]:
     return [WidenHalves(), NdToLinalg(), MergeNests()]
 
 
-def _bufferized() -> list[ModulePass]:
+def _bufferized(parallel: bool) -> list[ModulePass]:
     from mlirad.lowering.to_buffers.bufferize import Bufferize
     from mlirad.lowering.to_buffers.plan_arena import PlanArena
+    from mlirad.lowering.to_buffers.share_rows import ShareRows
 
-    return [Bufferize(), PlanArena()]
+    # Threads share nests, not the rows of several.
+    return [Bufferize(), PlanArena()] if parallel else [Bufferize(), ShareRows(), PlanArena()]
 
 
 def _loops(vector_bytes: int, parallel: bool) -> list[ModulePass]:

@@ -1,0 +1,100 @@
+// RUN: mlirad-opt %s -p 'mlirad-share-rows{block=400 least=0}' | filecheck %s
+// Nests that follow one another run by blocks of rows: what one writes, the next reads while it is in the cache, and
+// what only they use is as large as a block.
+//
+//     x --> exp --> e --> sum of rows --> s        one loop over blocks: e and s are a block
+//                   +--> divide by s --> y
+
+// 3 rows of x, e and y, and 3 numbers of s, take 312 bytes. 11 rows are 3 blocks of 3 and one of 2.
+// CHECK-LABEL: func.func @softmax
+// CHECK-DAG:     %[[S:.*]] = memref.alloc() : memref<3xf64>
+// CHECK-DAG:     %[[E:.*]] = memref.alloc() : memref<3x4xf64>
+// CHECK:         scf.for
+// CHECK:           memref.subview %x[%{{.*}}, 0] [3, 4] [1, 1]
+// CHECK:           linalg.generic
+// CHECK-SAME:        outs(%[[E]] : memref<3x4xf64>)
+// CHECK:           linalg.fill
+// CHECK-SAME:        outs(%[[S]]
+// CHECK:           linalg.generic
+// CHECK-SAME:        outs(%[[S]] : memref<3xf64>)
+// CHECK:           linalg.generic
+// CHECK:         }
+// CHECK:         memref.subview %x[%{{.*}}, 0] [2, 4] [1, 1]
+// CHECK-COUNT-3: linalg.generic
+// CHECK:         func.return
+func.func @softmax(%x: memref<11x4xf64>, %y: memref<11x4xf64>) {
+  %c = arith.constant 0.0 : f64
+  %e = memref.alloc() : memref<11x4xf64>
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : memref<11x4xf64>) outs(%e : memref<11x4xf64>) {
+  ^bb0(%a: f64, %old: f64):
+    %b = math.exp %a : f64
+    linalg.yield %b : f64
+  }
+  %s = memref.alloc() : memref<11xf64>
+  linalg.fill ins(%c : f64) outs(%s : memref<11xf64>)
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%e : memref<11x4xf64>) outs(%s : memref<11xf64>) {
+  ^bb0(%a: f64, %sum: f64):
+    %b = arith.addf %sum, %a : f64
+    linalg.yield %b : f64
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%e, %s : memref<11x4xf64>, memref<11xf64>) outs(%y : memref<11x4xf64>) {
+  ^bb0(%a: f64, %sum: f64, %old: f64):
+    %b = arith.divf %a, %sum : f64
+    linalg.yield %b : f64
+  }
+  func.return
+}
+
+// A whole sum is made of those of the blocks; what needs it comes behind the loop.
+// CHECK-LABEL: func.func @whole_sum
+// CHECK:         scf.for
+// CHECK:           memref.store %{{.*}}, %[[CELL:.*]][] : memref<f64>
+// CHECK-COUNT-2:   linalg.generic
+// CHECK:           %[[PART:.*]] = memref.load %[[CELL]][]
+// CHECK-NEXT:      memref.store %[[PART]], %[[PARTS:.*]][%{{.*}}] : memref<2xf64>
+// CHECK:         linalg.generic
+// CHECK-SAME:      ins(%[[PARTS]] : memref<2xf64>) outs(%total : memref<f64>)
+// CHECK:         memref.load %total[]
+// CHECK:         func.return
+func.func @whole_sum(%x: memref<12x4xf64>, %y: memref<12x4xf64>) -> f64 {
+  %c = arith.constant 0.0 : f64
+  %total = memref.alloc() : memref<f64>
+  linalg.fill ins(%c : f64) outs(%total : memref<f64>)
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>], iterator_types = ["reduction", "reduction"]} ins(%x : memref<12x4xf64>) outs(%total : memref<f64>) {
+  ^bb0(%a: f64, %sum: f64):
+    %b = arith.addf %sum, %a : f64
+    linalg.yield %b : f64
+  }
+  %t = memref.load %total[] : memref<f64>
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : memref<12x4xf64>) outs(%y : memref<12x4xf64>) {
+  ^bb0(%a: f64, %old: f64):
+    %b = arith.mulf %a, %a : f64
+    linalg.yield %b : f64
+  }
+  func.return %t : f64
+}
+
+// The second nest needs the sum of all rows, the last one reads other rows than its own: there is no loop.
+// CHECK-LABEL: func.func @apart
+// CHECK-NOT:     scf.for
+// CHECK:         func.return
+func.func @apart(%x: memref<12x12xf64>, %y: memref<12x12xf64>, %z: memref<12x12xf64>) {
+  %c = arith.constant 0.0 : f64
+  %s = memref.alloc() : memref<12xf64>
+  linalg.fill ins(%c : f64) outs(%s : memref<12xf64>)
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>], iterator_types = ["reduction", "parallel"]} ins(%x : memref<12x12xf64>) outs(%s : memref<12xf64>) {
+  ^bb0(%a: f64, %sum: f64):
+    %b = arith.addf %sum, %a : f64
+    linalg.yield %b : f64
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x, %s : memref<12x12xf64>, memref<12xf64>) outs(%y : memref<12x12xf64>) {
+  ^bb0(%a: f64, %sum: f64, %old: f64):
+    %b = arith.divf %a, %sum : f64
+    linalg.yield %b : f64
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%y : memref<12x12xf64>) outs(%z : memref<12x12xf64>) {
+  ^bb0(%a: f64, %old: f64):
+    linalg.yield %a : f64
+  }
+  func.return
+}
