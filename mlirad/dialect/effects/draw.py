@@ -210,8 +210,9 @@ class DrawnOp(PureOp):
         name = properties["function"]
         assert isinstance(name, StringAttr)
         x, *parameters = operands
-        if name.data not in _PATHS or len(parameters) != len(FUNCTIONS[name.data].parameters):
-            raise DTypeError(f"nd.drawn: {name.data} of {len(parameters)} parameters has no derivatives")
+        known = FUNCTIONS.get(name.data)
+        if known is None or len(parameters) != len(known.parameters):
+            raise DTypeError(f"nd.drawn: {name.data} does not have {len(parameters)} parameters")
         if any(types.shape(each) not in ((), types.shape(x)) for each in parameters):
             raise ShapeError(f"nd.drawn: parameters {parameters} of {x}")
         return [x]

@@ -174,11 +174,9 @@ def run(keys: Sequence[Key], how: str, log: Path | None = None, derivatives: boo
 def generation() -> str:
     """Which generator this is: its seeds mean other programs when its text changes."""
     directory = Path(__file__).parent
-    names = (
-        "kinds random_expressions program function_writer assignment_statements selection_statements "
-        "container_statements control_statements narrow_statements surrounding_statements random_functions generate"
-    )
-    texts = b"".join((directory / f"{name}.py").read_bytes() for name in names.split())
+    names = ["kinds", "random_expressions", "program", "function_writer", "random_functions", "generate"]
+    files = [*(directory / f"{name}.py" for name in names), *sorted((directory / "statements").glob("*.py"))]
+    texts = b"".join(file.read_bytes() for file in files)
     return hashlib.sha256(texts).hexdigest()[:16]
 
 

@@ -50,6 +50,13 @@ def _is_method(node: ast.AST, *names: str) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
 
 
+def _is_draw(node: ast.AST) -> bool:
+    """Whether a method of a generator is called."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return isinstance(node.func.value, ast.Name) and node.func.value.id == "rng"
+
+
 def _slices(node: ast.AST) -> list[ast.Slice]:
     if not isinstance(node, ast.Subscript):
         return []
@@ -152,8 +159,10 @@ _FEATURES: dict[type[ast.AST], tuple[Feature, ...]] = {
         ("int of NumPy", lambda node: node.attr == "int64"),
         ("accumulation at indices", lambda node: node.attr == "at"),
         ("where", lambda node: node.attr == "where"),
+        ("part of a complex number", lambda node: node.attr in ("real", "imag")),
         ("checkpointed", lambda node: node.attr == "checkpointed"),
     ),
+    ast.Constant: (("complex number", lambda node: isinstance(node.value, complex)),),
     ast.BinOp: (
         ("integer division", lambda node: isinstance(node.op, ast.FloorDiv | ast.Mod)),
         ("product", lambda node: isinstance(node.op, ast.MatMult)),
@@ -168,7 +177,8 @@ _FEATURES: dict[type[ast.AST], tuple[Feature, ...]] = {
         ("dataclass", lambda node: _is_call(node, "Record2")),
         ("composed closures", lambda node: _is_call(node, "compose", "twice", "shifted")),
         ("appended list", lambda node: _is_method(node, "append")),
-        ("hidden state", lambda node: _is_method(node, "uniform", "rand")),
+        ("hidden state", lambda node: _is_method(node, "uniform", "rand") and not _is_draw(node)),
+        ("draw", lambda node: _is_draw(node)),
         ("number of NumPy", lambda node: _is_method(node, "int8", "uint8", "uint64", "float32")),
         ("reshape", lambda node: _is_method(node, "reshape", "ravel")),
     ),

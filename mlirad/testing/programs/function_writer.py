@@ -2,7 +2,7 @@
 
 Reads: weights of statements, and statements that must occur. Writes: lines. Leaves: the statements themselves to
 the files
-*_statements.py and random_functions.py.
+of the folder statements and random_functions.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mlirad.testing.programs.random_expressions import Expressions
 
 NESTED = frozenset({
     "branch", "callback", "closure", "count", "early", "enumerated", "flag", "leave", "maybe", "over", "rows", "skip",
-    "until", "zipped",
+    "until", "zipped", "tossed", "repeated",
 })  # fmt: skip
 IN_LOOPS = frozenset({"leave", "skip"})
 DEPTH = 4

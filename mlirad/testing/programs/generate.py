@@ -4,7 +4,8 @@ Reads: a seed and a bias. Writes: nothing. Leaves: source text, and arguments to
 
 `mixed` spreads over everything; `alias` is dense in views, swaps, helpers that write, and references that depend on
 branches; `dtypes` in narrow integers and float32, and numbers of Python that meet them; `around` in captured arrays,
-composed closures, lists that grow, and helpers whose code is replaced. Each program uses a few kinds of statements
+composed closures, lists that grow, and helpers whose code is replaced; `selections` in what masks select; `complex` in
+complex numbers, `draws` in random numbers of a generator. Each program uses a few kinds of statements
 only, and must contain some: programs that use everything use little of anything. The same seed gives the same
 program, on every machine.
 """
@@ -15,12 +16,12 @@ from random import Random
 
 from mlirad.testing.programs import random_functions
 from mlirad.testing.programs.function_writer import Helper, Writer
-from mlirad.testing.programs.kinds import Array, Float, Int, Kind, Scalar
+from mlirad.testing.programs.kinds import Array, Complex, Float, Generator, Int, Kind, Scalar
 from mlirad.testing.programs.program import REPLACEMENT, Program, loss_of, outs_of
 from mlirad.testing.programs.random_functions import APPLY
-from mlirad.testing.programs.surrounding_statements import PRELUDE
+from mlirad.testing.programs.statements.surrounding_statements import PRELUDE
 
-BIASES = ("mixed", "alias", "dtypes", "around", "selections")
+BIASES = ("mixed", "alias", "dtypes", "around", "selections", "complex", "draws")
 
 _PARAMETERS: dict[str, Kind] = {
     "x": Array((5,)),
@@ -47,6 +48,14 @@ _NARROW: dict[str, Kind] = {
     "p": Scalar("int64"),
 }
 """Parameters that programs of the bias `dtypes` have besides."""
+_COMPLEX: dict[str, Kind] = {
+    "cx": Array((5,), "complex128"),
+    "cz": Array((3,), "complex128"),
+    "cm": Array((3, 4), "complex128"),
+    "cg": Array((3,), "complex64"),
+    "ca": Complex(),
+}
+_MORE: dict[str, dict[str, Kind]] = {"dtypes": _NARROW, "complex": _COMPLEX, "draws": {"rng": Generator()}}
 _WEIGHTS: dict[str, dict[str, int]] = {
     "mixed": {
         "number": 6, "rebind": 4, "element": 6, "update": 6, "slice": 5, "view": 3, "local": 3, "branch": 5, "count": 6,
@@ -77,6 +86,18 @@ _WEIGHTS: dict[str, dict[str, int]] = {
         "flag": 1, "swap": 1, "helper": 3, "closure": 1, "callback": 1, "early": 1, "mask": 5, "fancy": 3,
         "accumulate": 1, "selected": 10, "joined": 6,
     },
+    "complex": {
+        "number": 3, "element": 2, "update": 2, "slice": 1, "view": 2, "branch": 4, "count": 5, "until": 2, "swap": 1,
+        "helper": 1, "tuple": 1, "list": 1, "closure": 1, "early": 1, "fancy": 1, "recursive": 1, "complex number": 7,
+        "complex array": 7, "complex view": 4, "complex element": 7, "complex update": 6, "part": 6, "modulus": 6,
+        "complex sum": 4,
+    },
+    "draws": {
+        "number": 3, "rebind": 2, "element": 3, "update": 3, "slice": 2, "view": 2, "branch": 4, "count": 6, "until": 2,
+        "flag": 1, "helper": 4, "recursive": 3, "closure": 2, "callback": 1, "early": 1, "leave": 2, "skip": 2,
+        "mask": 2, "fancy": 2, "dict": 1, "list": 1, "drawn": 9, "drawn array": 6, "die": 4, "noise": 6, "order": 4,
+        "tossed": 4, "repeated": 4,
+    },
 }  # fmt: skip
 _NEEDED_BY = {
     "m": frozenset({"rows", "back"}),
@@ -97,7 +118,7 @@ def generate(seed: int, bias: str) -> Program:
     weights = {kind: weight for kind, weight in _WEIGHTS[bias].items() if kind in planned or rng.random() < 0.35}
     if rng.random() < 0.8:
         weights = {kind: weight for kind, weight in weights.items() if kind not in _REFUSED}
-    parameters = _PARAMETERS | _NARROW if bias == "dtypes" else _PARAMETERS
+    parameters = _PARAMETERS | _MORE.get(bias, {})
     chosen = {name: kind for name, kind in parameters.items() if rng.random() < _likelihood(name, planned)}
     helpers = _helpers(rng, weights, planned)
     writer = Writer(rng, weights, [helper for helper, _ in helpers], planned)
@@ -122,7 +143,19 @@ def generate(seed: int, bias: str) -> Program:
 def _likelihood(name: str, planned: list[str]) -> float:
     if not _NEEDED_BY.get(name, frozenset()).isdisjoint(planned):
         return 0.8
-    return {"x": 1.0, "m": 0.5, "e": 0.1, "h": 0.15, "q": 0.2, "g": 0.1, "w": 0.3, "b": 0.3, "n": 0.8}.get(name, 0.5)
+    return {
+        "rng": 1.0,
+        "cx": 0.9,
+        "x": 1.0,
+        "m": 0.5,
+        "e": 0.1,
+        "h": 0.15,
+        "q": 0.2,
+        "g": 0.1,
+        "w": 0.3,
+        "b": 0.3,
+        "n": 0.8,
+    }.get(name, 0.5)
 
 
 def _helpers(rng: Random, weights: dict[str, int], planned: list[str]) -> list[tuple[Helper, str]]:

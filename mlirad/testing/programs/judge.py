@@ -20,8 +20,8 @@ from mlirad.requests.kinds_of_derivatives import Grad, Jvp, Vjp
 from mlirad.testing.interpreted import Interpreted
 from mlirad.testing.programs.oracle import Namespace, call, fresh, is_same, namespace_of, oracle_of, slope
 from mlirad.testing.programs.program import REPLACEMENT, Program, laid_out
-from mlirad.testing.programs.surrounding_statements import captured, change_captured
-from mlirad.testing.programs.two_targets import difference
+from mlirad.testing.programs.statements.surrounding_statements import captured, change_captured
+from mlirad.testing.programs.two_targets import SINGLES, difference
 
 CALLS = 3
 DERIVATIVES = ("gradient", "duality", "second order")
@@ -156,7 +156,7 @@ def _is_chaotic(function: Callable[..., Any], args: list[Any], want: Any, after:
     """Whether rounding in another order gives other results: so do, in plain NumPy, arguments moved either way."""
     found: list[bool] = []
     for factor in (1 + 2e-13, 1 - 2e-13):
-        moved = [x * factor if np.asarray(x).dtype.kind == "f" else x for x in fresh(args)]
+        moved = [x * factor if np.asarray(x).dtype.kind in "fc" else x for x in fresh(args)]
         found.append(is_same(want, call(function, moved)) and is_same(tuple(after), tuple(moved)))
     return not any(found)
 
@@ -204,7 +204,7 @@ def _gradients(program: Program, how: Natively, ours: Namespace, oracle: Namespa
             verdicts.append(Verdict(kind, "exception of a gradient", f"{got!r}, not {want!r}"))
             continue
         value, gradients = got
-        single = any(getattr(arg, "dtype", None) == np.float32 for arg in args)
+        single = any(getattr(arg, "dtype", None) in SINGLES for arg in args)
         rtol = 1e-4 if single else 1e-9
         if not is_same(want, value, rtol) or not is_same(tuple(expected), tuple(given), rtol):
             what = f"{value!r}, not {want!r}; {given}, not {expected}, from {args}"
@@ -218,11 +218,11 @@ def _slope_verdict(
     program: Program, oracle: Namespace, args: list[Any], argnums: tuple[int, ...], gradients: Any, number: int
 ) -> Verdict:
     rng = np.random.default_rng([program.seed, number])
-    directions = {k: rng.uniform(-1, 1, np.shape(args[k])) for k in argnums}
+    directions = {k: _direction(rng, _wide(args[k])) for k in argnums}
 
     def along(step: float) -> float:
         # Doubles, also where the program takes float32: its own rounding would drown the differences.
-        moved = [np.asarray(a, np.float64) + step * directions[k] if k in directions else a for k, a in enumerate(args)]
+        moved = [_wide(a) + step * directions[k] if k in directions else a for k, a in enumerate(args)]
         moved = [
             x[()] if not np.shape(x) else laid_out(x, a) for x, a in zip(map(np.asarray, moved), args, strict=True)
         ]
@@ -232,9 +232,10 @@ def _slope_verdict(
     expected = slope(along)
     if expected is None:
         return Verdict("skipped", "gradient", "a kink, or large numbers")
-    terms = [np.sum(np.multiply(g, directions[k], dtype=np.float64)) for k, g in zip(argnums, gradients, strict=True)]
+    terms = [_inner([g], [directions[k]]) for k, g in zip(argnums, gradients, strict=True)]
     # What the program itself rounds to float32 is rounded in the differences too.
-    is_single = "float32" in program.source or any(getattr(args[k], "dtype", None) == np.float32 for k in argnums)
+    is_single = any(each.name in program.source for each in SINGLES)
+    is_single = is_single or any(getattr(args[k], "dtype", None) in SINGLES for k in argnums)
     tolerance = 2e-3 if is_single else 2e-5
     scale = 1 + abs(expected) + sum(map(abs, terms))
     shaped = all(np.shape(g) == np.shape(args[k]) for k, g in zip(argnums, gradients, strict=True))
@@ -273,7 +274,7 @@ def _duality(program: Program, how: Natively, ours: Namespace) -> list[Verdict]:
     scale = 1 + sum(float(np.sum(np.abs(x))) for x in (*once, *tangents))
     if not np.isfinite(scale):
         return [Verdict("skipped", "duality", "numbers that are not finite")]
-    single = any(getattr(x, "dtype", None) == np.float32 for x in (*primals, *out))
+    single = any(getattr(x, "dtype", None) in SINGLES for x in (*primals, *out))
     if abs(left - right) > (1e-3 if single else 1e-8) * scale:
         return [Verdict("wrong", "duality", f"<u, jvp v> = {left}, <vjp u, v> = {right}")]
     return [Verdict("same", "duality")]
@@ -297,7 +298,7 @@ def _second_order(program: Program, how: Natively, ours: Namespace) -> list[Verd
         return [_refusal(error, "second order")]
     except Exception as error:  # noqa: BLE001 - whatever the compiler raises is what is looked for
         return [Verdict("wrong", "second order", f"{type(error).__name__}: {error}")]
-    single = any(getattr(x, "dtype", None) == np.float32 for x in primals)
+    single = any(getattr(x, "dtype", None) in SINGLES for x in primals)
     if not is_same(tuple(first), tuple(gradients), 1e-4 if single else 1e-9):
         return [Verdict("wrong", "second order", f"jvp's gradient {first}, not {gradients}")]
     left, right = _inner(forward, vs), _inner(reverse, vs)
@@ -320,9 +321,17 @@ def _second_order(program: Program, how: Natively, ours: Namespace) -> list[Verd
 
 
 def _direction(rng: np.random.Generator, like: Any) -> Any:
-    made = np.asarray(rng.uniform(-1, 1, np.shape(like)), np.asarray(like).dtype)
+    dtype = np.asarray(like).dtype
+    way = rng.uniform(-1, 1, np.shape(like))
+    made = np.asarray(way + 1j * rng.uniform(-1, 1, np.shape(like)) if dtype.kind == "c" else way, dtype)
     return made if isinstance(like, np.ndarray) else type(like)(made)
 
 
+def _wide(x: Any) -> np.ndarray:
+    """In double precision."""
+    return np.asarray(x, np.complex128 if np.asarray(x).dtype.kind == "c" else np.float64)
+
+
 def _inner(xs: Sequence[Any], ys: Sequence[Any]) -> float:
-    return float(sum(np.sum(np.multiply(x, y, dtype=np.float64)) for x, y in zip(xs, ys, strict=True)))
+    """What real parts and imaginary parts give: gradients are du/dx - i du/dy."""
+    return float(sum(np.sum(_wide(x) * _wide(y)).real for x, y in zip(xs, ys, strict=True)))

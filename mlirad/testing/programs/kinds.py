@@ -25,6 +25,16 @@ class Float:
 
 
 @dataclass(frozen=True)
+class Complex:
+    """A complex number, of Python or of NumPy."""
+
+
+@dataclass(frozen=True)
+class Generator:
+    """A random generator."""
+
+
+@dataclass(frozen=True)
 class Int:
     """An int from `low` to `high`, both included."""
 
@@ -80,7 +90,7 @@ class Several:
 
 
 FIELDS = ("u", "v", "w")
-Kind = Array | Float | Int | Scalar | Number | Bool | Several
+Kind = Array | Float | Complex | Generator | Int | Scalar | Number | Bool | Several
 
 
 def slice_of(rng: Random, size: int, length: int) -> str:

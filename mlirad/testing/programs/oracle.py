@@ -6,6 +6,7 @@ Reads: a program. Writes: its source, to a file, so that it can be inspected. Le
 from __future__ import annotations
 
 import ast
+import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -78,15 +79,18 @@ def is_same(a: Any, b: Any, rtol: float = 1e-9) -> bool:
         return type(a) is type(b) and len(a) == len(b) and all(is_same(x, y, rtol) for x, y in zip(a, b, strict=True))
     if isinstance(a, np.ndarray) != isinstance(b, np.ndarray) or a is None or b is None:
         return a is b
+    if isinstance(a, np.random.Generator) and isinstance(b, np.random.Generator):
+        return pickle.dumps(a.bit_generator.state) == pickle.dumps(b.bit_generator.state)
     x, y = np.asarray(a), np.asarray(b)
     if x.shape != y.shape or (_is_numpys(a) and _is_numpys(b) and x.dtype != y.dtype):
         return False
     if x.dtype.kind != y.dtype.kind:
         return bool(x == y)
-    single = np.float32 in (x.dtype, y.dtype)
+    single = any(each.dtype in (np.float32, np.complex64) for each in (x, y))
     with np.errstate(all="ignore"):
-        finite = np.abs(x[np.isfinite(x)], dtype=np.float64) if x.dtype.kind == "f" else np.abs(x)
-        scale = float(np.max(finite, initial=1.0)) if x.dtype.kind == "f" else 0.0
+        is_rounded = x.dtype.kind in "fc"
+        finite = np.abs(x[np.isfinite(x)]).astype(np.float64) if is_rounded else np.abs(x)
+        scale = float(np.max(finite, initial=1.0)) if is_rounded else 0.0
         tolerance = max(rtol, 1e-5 if single else 0.0)
         return np.allclose(x, y, rtol=tolerance, atol=tolerance * scale * 1e-3, equal_nan=True)
 

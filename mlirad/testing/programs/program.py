@@ -5,12 +5,26 @@ Reads: nothing. Writes: nothing. Leaves: programs, their arguments, and the func
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mlirad.testing.programs.kinds import Array, Bool, Float, Int, Kind, Number, Scalar, Several
+from mlirad.testing.programs.kinds import (
+    Array,
+    Bool,
+    Complex,
+    Float,
+    Generator,
+    Int,
+    Kind,
+    Number,
+    Scalar,
+    Several,
+)
+
+BIT_GENERATORS = (np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64, np.random.PCG64DXSM)
 
 
 @dataclass(frozen=True)
@@ -45,7 +59,11 @@ class Program:
 
 
 def is_float(kind: Kind) -> bool:
-    return isinstance(kind, Float) or (isinstance(kind, Array) and kind.dtype.startswith("float"))
+    return isinstance(kind, Float) or (isinstance(kind, Array) and kind.dtype.startswith("float")) or is_complex(kind)
+
+
+def is_complex(kind: Kind) -> bool:
+    return isinstance(kind, Complex) or (isinstance(kind, Array) and kind.dtype.startswith("complex"))
 
 
 def _argument(kind: Kind, rng: np.random.Generator, generic: bool) -> Any:
@@ -54,11 +72,18 @@ def _argument(kind: Kind, rng: np.random.Generator, generic: bool) -> Any:
             return rng.integers(-4, 5, shape)
         case Array(shape, "int8" | "uint8" | "uint64" as dtype):
             return rng.integers(0 if dtype.startswith("u") else -8, 9, shape).astype(dtype)
+        case Array(shape, "complex64" | "complex128" as dtype):
+            parts = [_argument(Array(shape), rng, generic) for _ in range(2)]
+            return np.ascontiguousarray(parts[0] + 1j * parts[1], dtype)
         case Array(shape, dtype):
             values = rng.uniform(-2, 2, shape) if generic else rng.integers(-12, 13, shape) / 4
             return np.ascontiguousarray(values, dtype)
         case Float():
             return float(rng.uniform(-2, 2) if generic else rng.integers(-12, 13) / 4)
+        case Complex():
+            return complex(_argument(Float(), rng, generic), _argument(Float(), rng, generic))
+        case Generator():
+            return np.random.Generator(BIT_GENERATORS[rng.integers(len(BIT_GENERATORS))](rng.integers(1 << 30)))
         case Int(low, high):
             return int(rng.integers(low, high + 1))
         case Scalar(dtype):
@@ -82,7 +107,10 @@ def _strided(value: Any) -> Any:
 
 
 def laid_out(value: Any, like: Any) -> Any:
-    """A copy of an array that lies in memory as `like` does: functions may write through what is a view only there."""
+    """A copy of an array that lies in memory as `like` does: functions may write through what is a view only there.
+    Of a generator, one in the same state."""
+    if isinstance(value, np.random.Generator):
+        return copy.deepcopy(value)
     if not isinstance(value, np.ndarray):
         return value
     is_plain = like.flags.c_contiguous
@@ -107,6 +135,10 @@ def loss_of(parameters: dict[str, Kind], results: list[Kind]) -> str:
     lines = [f"def loss({', '.join(parameters)}):", f"    r = f({', '.join(parameters)})", "    t = 0.0"]
     for number, (part, kind) in enumerate(terms(parameters, results)):
         weight = (number + 2) / 8
+        if is_complex(kind):
+            whole, sign = (part, "+") if isinstance(kind, Array) else (f"np.asarray({part})", "-")
+            lines.append(f"    t = t + np.sum({whole}.real * {weight} {sign} {whole}.imag * ({whole}.real + 0.5))")
+            continue
         lines.append(f"    t = t + np.sum({part} * ({part} + {weight}))" if isinstance(kind, Array) else
                      f"    t = t + {part} * {weight}")  # fmt: skip
     return "\n".join([*lines, "    return t"])
@@ -127,7 +159,10 @@ def outs_of(parameters: dict[str, Kind], results: list[Kind]) -> str:
         f"def slope{head}",
         f"    d = mlirad.grad(energy, argnums={tuple(range(len(floats)))})({', '.join(floats)})",
     ]
-    along = " + ".join(f"np.sum(d[{number}] * along_{name})" for number, name in enumerate(floats))
+    along = " + ".join(
+        f"np.sum(d[{number}] * along_{name})" + (".real" if is_complex(parameters[name]) else "")
+        for number, name in enumerate(floats)
+    )
     return "\n\n\n".join("\n".join(lines) for lines in (outs, energy, [*slope, f"    return {along}"]))
 
 

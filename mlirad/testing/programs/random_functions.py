@@ -5,16 +5,18 @@ Reads: the scope. Writes: helpers, closures, callbacks, calls. Leaves: the text 
 
 from __future__ import annotations
 
-from mlirad.testing.programs import (  # noqa: F401  (what they write is entered by importing them)
+from mlirad.testing.programs.function_writer import Helper, Writer, writes
+from mlirad.testing.programs.kinds import Array, Complex, Float, Generator, Int, Kind, Number, Shape
+from mlirad.testing.programs.statements import (  # noqa: F401  (what they write is entered by importing them)
+    complex_statements,
     container_statements,
     control_statements,
+    drawing_statements,
     narrow_statements,
     selection_statements,
     surrounding_statements,
 )
-from mlirad.testing.programs.assignment_statements import write_choice
-from mlirad.testing.programs.function_writer import Helper, Writer, writes
-from mlirad.testing.programs.kinds import Array, Float, Int, Kind, Number, Shape
+from mlirad.testing.programs.statements.assignment_statements import write_choice
 
 APPLY = """def apply(step, v, s):
     v[0] += s * 0.25
@@ -24,7 +26,7 @@ APPLY = """def apply(step, v, s):
 def main(writer: Writer, parameters: dict[str, Kind], count: int) -> tuple[str, list[Kind]]:
     writer.is_main, writer.budget = True, count
     writer.expressions.scope = dict(parameters)
-    writer.frozen = {name for name, kind in parameters.items() if isinstance(kind, Int)}
+    writer.frozen = {name for name, kind in parameters.items() if isinstance(kind, Int | Generator)}
     writer.line(f"def f({', '.join(parameters)}):")
     with writer.block():
         while writer.budget > 0:
@@ -35,7 +37,7 @@ def main(writer: Writer, parameters: dict[str, Kind], count: int) -> tuple[str, 
         held = [
             name
             for name, kind in scope.items()
-            if name not in writer.frozen and isinstance(kind, Array | Float | Int | Number)
+            if name not in writer.frozen and isinstance(kind, Array | Float | Complex | Int | Number)
         ]
         if any(line.endswith("return EARLY") for line in writer.lines):
             held = [name for name in held if name in parameters]  # they are bound everywhere
@@ -73,6 +75,9 @@ def helper(writer: Writer, name: str) -> tuple[Helper, str]:
     if rng.random() < 0.5:
         kinds.append(Float())
     names = [f"p{index}" for index in range(len(kinds))]
+    if not drawing_statements.KINDS.isdisjoint(writer.weights):
+        kinds, names = [*kinds, Generator()], [*names, "rng"]
+        writer.frozen = {"rng"}
     writer.expressions.scope = dict(zip(names, kinds, strict=True))
     writer.line(f"def {name}({', '.join(names)}):")
     with writer.block():
@@ -89,20 +94,25 @@ def recursion(writer: Writer, name: str) -> tuple[Helper, str]:
     rng, expressions = writer.rng, writer.expressions
     shape = rng.choice([(5,), (3,), (3, 4)])
     expressions.scope = {"p0": Array(shape), "p1": Float()}
-    writer.line(f"def {name}(p0, p1, depth):")
+    more: tuple[Kind, ...] = ()
+    given = "p0, p1"
+    if not drawing_statements.KINDS.isdisjoint(writer.weights):
+        expressions.scope["rng"] = Generator()
+        more, given, writer.frozen = (Generator(),), "p0, p1, rng", {"rng"}
+    writer.line(f"def {name}({given}, depth):")
     with writer.block():
         extra = rng.choice(["", f" or {expressions.condition(0)}"])
         writer.line(f"if depth <= 0{extra}:")
         writer.line(f"    return {expressions.number(1)}")
         if rng.random() < 0.7:
             writer.write_something()
-        call = f"{name}(p0, p1 * 0.5, depth - 1)"
+        call = f"{name}({given.replace('p1', 'p1 * 0.5')}, depth - 1)"
         writer.line(rng.choice([f"t = {call}", f"t = {call} + {expressions.number(1)}", f"t = {call} + {call}"]))
         expressions.scope["t"] = Float()
         if rng.random() < 0.4:
             writer.write_something()
         writer.line(f"return 0.5 * t + {expressions.number(1)}")
-    return Helper(name, (Array(shape), Float()), Float(), recursive=True), "\n".join(writer.lines)
+    return Helper(name, (Array(shape), Float(), *more), Float(), recursive=True), "\n".join(writer.lines)
 
 
 def _result(writer: Writer, shape: Shape) -> Kind | None:
@@ -137,7 +147,11 @@ def _call(writer: Writer, helpers: list[Helper]) -> None:
         return write_choice(writer)
     helper = writer.rng.choice(helpers)
     args = [
-        writer.expressions.view(kind.shape) if isinstance(kind, Array) else writer.expressions.number(1)
+        writer.expressions.view(kind.shape)
+        if isinstance(kind, Array)
+        else "rng"
+        if isinstance(kind, Generator)
+        else writer.expressions.number(1)
         for kind in helper.parameters
     ]
     if helper.recursive:

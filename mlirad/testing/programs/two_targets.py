@@ -7,6 +7,7 @@ Both run the same optimized module, so that they may differ only by the order in
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from mlirad.errors import CompileError
 from mlirad.testing.programs.oracle import call
 from mlirad.testing.programs.program import Program
 
+SINGLES = (np.dtype(np.float32), np.dtype(np.complex64))
 DOUBLE, SINGLE = 1e-12, 1e-5
 """Of the largest number at hand, which stands for the sum of the absolute terms."""
 
@@ -32,7 +34,8 @@ def difference(program: Program, one: Callable[..., Any], other: Callable[..., A
             if type(want) is not type(got) or str(want) != str(got):
                 return f"{got!r}, not {want!r}"
             continue
-        if not are_alike((want, args), (got, others), is_single="float32" in program.source):
+        is_single = any(dtype.name in program.source for dtype in SINGLES)
+        if not are_alike((want, args), (got, others), is_single):
             return f"{got!r} and {others}, not {want!r} and {args}"
     return None
 
@@ -44,12 +47,12 @@ def are_alike(want: Any, got: Any, is_single: bool = False) -> bool:
     if [(x.dtype, x.shape) for x in ours] != [(x.dtype, x.shape) for x in theirs]:
         return False
     with np.errstate(all="ignore"):
-        finite = [np.abs(x[np.isfinite(x)]).max(initial=1.0) for x in ours if x.dtype.kind == "f"]
+        finite = [np.abs(x[np.isfinite(x)]).max(initial=1.0) for x in ours if x.dtype.kind in "fc"]
         scale = float(max(finite, default=1.0))
-        is_single = is_single or any(x.dtype.kind == "f" and x.dtype.itemsize < 8 for x in ours)
+        is_single = is_single or any(x.dtype in SINGLES for x in ours)
         tolerance = (SINGLE if is_single else DOUBLE) * scale
         return all(
-            np.allclose(x, y, rtol=0, atol=tolerance, equal_nan=True) if x.dtype.kind == "f" else np.array_equal(x, y)
+            np.allclose(x, y, rtol=0, atol=tolerance, equal_nan=True) if x.dtype.kind in "fc" else np.array_equal(x, y)
             for x, y in zip(ours, theirs, strict=True)
         )
 
@@ -58,5 +61,7 @@ def _leaves(value: Any) -> Iterator[Any]:
     if isinstance(value, tuple | list):
         for each in value:
             yield from _leaves(each)
+    elif isinstance(value, np.random.Generator):
+        yield np.frombuffer(pickle.dumps(value.bit_generator.state), np.uint8)
     elif value is not None:
         yield value

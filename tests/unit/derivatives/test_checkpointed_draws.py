@@ -29,7 +29,7 @@ def trips(w, rng):
         for z in rng.normal(s, 0.2, rng.integers(0, 4)):
             s = s + 0.1 * z * z
         s = s + w * np.sum(rng.integers(0, 2**63, 2, dtype=np.uint64) & np.uint64(1)) * rng.weibull(1 + w * w, 2)[1]
-        s = s + w * np.sum(rng.integers(0, 2, 3, dtype=np.bool_))
+        s = s + w * np.sum(rng.integers(0, 2, 3, dtype=np.bool_)) + rng.laplace(s, 0.5)
     return s
 
 
@@ -44,7 +44,7 @@ def trips_by_root(w, rng):
         for z in checkpointed(rng.normal(s, 0.2, rng.integers(0, 4)), 2):
             s = s + 0.1 * z * z
         s = s + w * np.sum(rng.integers(0, 2**63, 2, dtype=np.uint64) & np.uint64(1)) * rng.weibull(1 + w * w, 2)[1]
-        s = s + w * np.sum(rng.integers(0, 2, 3, dtype=np.bool_))
+        s = s + w * np.sum(rng.integers(0, 2, 3, dtype=np.bool_)) + rng.laplace(s, 0.5)
     return s
 
 
@@ -157,6 +157,11 @@ def test_second_derivatives() -> None:
         return mlirad.value_and_grad(value_times_slope)(0.6, fresh())
 
     np.testing.assert_allclose(product(until_by_slots), product(until), rtol=1e-13)
+
+
+def test_what_has_no_derivative_is_refused_in_a_replay() -> None:
+    with pytest.raises(mlirad.DifferentiationError, match="distribution wald have no derivative"):
+        mlirad.grad(lambda w, rng: checkpoint(lambda w: rng.wald(w, 2.0))(w))(0.6, fresh())
 
 
 def noise(x, rng):

@@ -1,0 +1,1 @@
+"""The statements of random programs, by what they are about."""
