@@ -7,7 +7,8 @@ A block is filled before the op around it is made, because appending to a block 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, lru_cache, reduce
 from typing import TypeVar
 
@@ -160,6 +161,7 @@ class LoopBuilder:
         self._constants = constants or Constants(top_of(anchor))
         self.is_shared = False
         """Whether what is built is run by several threads."""
+        self._is_unrolled = False
 
     # -- ops -------------------------------------------------------------------------------------------------------
 
@@ -267,8 +269,11 @@ class LoopBuilder:
         if isinstance(lower, int) and isinstance(upper, int):
             if upper <= lower:
                 return list(carried)
-            if lower + step >= upper:
-                return list(body(lower, carried))
+            if self._is_unrolled or lower + step >= upper:
+                values = list(carried)
+                for place in range(lower, upper, step):
+                    values = list(body(place, values))
+                return values
         bounds = [self.value(bound) for bound in (lower, upper, step)]
         types = [value.type for value in carried]
         block = Block(arg_types=[INDEX, *types])
@@ -277,6 +282,13 @@ class LoopBuilder:
             operands=[*bounds, *carried], result_types=types, location=self.location, regions=[Region(block)]
         )
         return list(self.place(op).results)
+
+    @contextmanager
+    def unrolled(self) -> Iterator[None]:
+        """Inside, a loop between known bounds is its body, once for each trip."""
+        saved, self._is_unrolled = self._is_unrolled, True
+        yield
+        self._is_unrolled = saved
 
     def parallel(self, size: Index, step: Index, body: Callable[[Index], None]) -> None:
         """`for i in range(0, size, step): body(i)`, in any order, or side by side."""
@@ -406,7 +418,7 @@ def _position(lane: Index) -> tuple[DenseArrayBase[I64], Sequence[SSAValue]]:
     return (integers(lane), ()) if isinstance(lane, int) else (integers(DYNAMIC_INDEX), (lane,))
 
 
-def tree(values: Sequence[SSAValue], combine: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
+def tree(values: Sequence[_Result], combine: Callable[[_Result, _Result], _Result]) -> _Result:
     """Combines values as a balanced tree, so that rounding errors grow with the logarithm of their number."""
     level = list(values)
     while len(level) > 1:

@@ -78,6 +78,11 @@ class ExpandMath(ModulePass):
                 _expand(function)
 
 
+def is_expanded(op: Operation) -> bool:
+    """Whether vectors of it are computed by other means than numbers are."""
+    return op.__class__ in _EXPANDED
+
+
 def _expand(function: func.FuncOp) -> None:
     """Expands one function's ops, which share their constants."""
     constants = Constants(function.body.blocks[0])

@@ -26,10 +26,11 @@ from mlirad.lowering.to_loops.parallel_nest import cut_of, in_blocks
 from mlirad.lowering.to_loops.register_tiles import Contraction, ContractionEmitter, match_contraction
 from mlirad.lowering.to_loops.repeated_nests import share_repeated
 from mlirad.lowering.to_loops.shared_tiles import SharedTiles
+from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS, SmallNests
 from mlirad.lowering.to_loops.vectorize import NestEmitter
 from mlirad.xdsl_support.traversal import ops_inside
 
-_FEWEST_CLEARED, _MOST_CLEARED = 9, 1 << 23
+_FEWEST_CLEARED, _MOST_CLEARED = MOST_ELEMENTS + 1, 1 << 23
 
 
 @dataclass(frozen=True)
@@ -73,13 +74,13 @@ class LinalgToLoops(ModulePass):
         found = [inner for inner in ops_inside(op) if inner.__class__ in _STRUCTURED and _is_structured(inner)]
         if not self.parallel:
             found = share_repeated(op, [inner for inner in found if not _is_clear(inner)])
-        shared = SharedTiles.of(op, found)
+        shared, small = SharedTiles.of(op, found), SmallNests()
         constants: dict[Block, Constants] = {}
         for structured in found:
             top = top_of(structured)
             if top not in constants:
                 constants[top] = Constants(top)
-            lower(structured, LoopBuilder(structured, constants[top]), self.vector_bytes, self.parallel, shared)
+            lower(structured, LoopBuilder(structured, constants[top]), self.vector_bytes, self.parallel, shared, small)
 
 
 _STRUCTURED = frozenset({GenericOp, FillOp, CopyOp, MemRefCopyOp})
@@ -107,8 +108,15 @@ def _has_zero_bits(value: Attribute) -> bool:
     return isinstance(value, IntegerAttr) and value.value.data == 0
 
 
-def lower(op: Operation, builder: LoopBuilder, vector_bytes: int, parallel: bool, shared: SharedTiles | None) -> None:
-    """Replaces one op by its loops. shared: tiles that it has in common with others."""
+def lower(
+    op: Operation,
+    builder: LoopBuilder,
+    vector_bytes: int,
+    parallel: bool,
+    shared: SharedTiles | None,
+    small: SmallNests,
+) -> None:
+    """Replaces one op by its loops. shared: tiles that it has in common with others. small: those without loops."""
     nest = nest_of(op, builder)
     if not nest.is_empty:
         nest = simplify(nest, builder)
@@ -121,6 +129,8 @@ def lower(op: Operation, builder: LoopBuilder, vector_bytes: int, parallel: bool
             else:
                 NestEmitter(nest, schedule_of(nest, body, vector_bytes), body, builder).emit()
 
+        if small.build(nest, body, product, vector_bytes, builder):
+            return erase(op)
         cut = cut_of(nest, body, product, builder) if parallel else None
         if cut is None:
             emit(nest, body, product)

@@ -137,6 +137,12 @@ class ContractionEmitter:
         self._around(self.product.others)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether vectors of four lanes or more, read and written where they are, are all that it takes."""
+        columns = self.sizes[self.product.j]
+        return isinstance(columns, int) and columns % self.width == 0 and self.lanes >= 4 and not self.is_packed
+
+    @property
     def width(self) -> int:
         return self.lanes * self.vectors
 

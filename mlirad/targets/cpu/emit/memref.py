@@ -145,18 +145,24 @@ def allocate(e: FunctionEmitter, bytes: str) -> str:
 def emit_alloc(e: FunctionEmitter, op: memref.AllocOp) -> None:
     type = op.memref.type
     sizes = _sizes(e, type, op.dynamic_sizes)
-    offset = op.attributes.get("mlirad.offset")
-    if offset is None:
-        pointer = allocate(e, _byte_count(e, sizes, type.element_type))
-    else:
-        assert isinstance(offset, IntegerAttr)
-        bytes = offset.value.data
-        pointer = e.assign(f"getelementptr inbounds i8, ptr %arena, i64 {bytes}") if bytes else "%arena"
+    pointer = _in_arena(e, op) or allocate(e, _byte_count(e, sizes, type.element_type))
     e.bind(op.memref, _contiguous(e, type, pointer, sizes))
 
 
+def _in_arena(e: FunctionEmitter, op: Operation) -> str | None:
+    """The place that was planned for an array; None if there is none."""
+    offset = op.attributes.get("mlirad.offset")
+    if not isinstance(offset, IntegerAttr):
+        return None
+    bytes = offset.value.data
+    return e.assign(f"getelementptr inbounds i8, ptr %arena, i64 {bytes}") if bytes else "%arena"
+
+
 def emit_alloca(e: FunctionEmitter, op: memref.AllocaOp) -> None:
-    """On the stack while there is little there: reserved once, at the function's entry, also inside a loop."""
+    """On the stack while there is little there: reserved once, at the function's entry, also inside a loop.
+
+    Else in the arena, if there is room for it, or where arrays of unknown size are.
+    """
     type = op.memref.type
     sizes = _sizes(e, type, op.dynamic_sizes)
     if not all(map(is_literal, sizes)):
@@ -166,7 +172,7 @@ def emit_alloca(e: FunctionEmitter, op: memref.AllocaOp) -> None:
         bytes = count * byte_size(type.element_type)
         e.stack_bytes += bytes
         if e.stack_bytes > (LARGEST_TASK_STACK if e.is_task else LARGEST_STACK):
-            pointer = allocate(e, str(bytes))
+            pointer = _in_arena(e, op) or allocate(e, str(bytes))
         else:
             pointer = f"%{e.fresh('stack')}"
             element = memory_type(type.element_type)

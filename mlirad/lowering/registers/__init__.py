@@ -1,0 +1,1 @@
+"""VERBS: memory -> registers."""
