@@ -21,6 +21,7 @@ from mlirad.autodiff.naming import erase_dead
 from mlirad.autodiff.tape.decision.decide import decide
 from mlirad.autodiff.tape.decision.forward_values import Overwritten
 from mlirad.autodiff.tape.decision.plans import Decision
+from mlirad.autodiff.tape.reuse import reuse
 from mlirad.autodiff.tape.store import Tapes
 from mlirad.autodiff.tape.sweep import Sweep
 from mlirad.autodiff.tape.undo import Undo
@@ -90,6 +91,7 @@ def has_markers(function: func.FuncOp) -> bool:
 def close(entry: Block) -> None:
     """Eliminate the residual markers of the function whose block is `entry`."""
     erase_dead(entry, None)
+    reuse(entry)
     markers = find_markers(entry)
     emit(markers, decide(entry, markers.reverse_blocks, markers.needed))
 
