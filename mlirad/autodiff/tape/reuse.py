@@ -1,7 +1,7 @@
 """Uses what the forward sweep has computed, where the reverse sweep would compute the same function of it again.
 
 Reads: functions with residual markers. Writes: residuals of forward values, which the records then list, in the place
-of functions of residuals. Leaves: arrays, and what costs no more than a few additions: it is cheaper computed than read.
+of functions of residuals. Leaves: arrays, and what costs no more than a few additions.
 
 The derivative of `sin(x)` asks for `cos(x)`. In straight code that is a common subexpression if the program has it; a
 branch or a loop does not see what its forward block computed.
