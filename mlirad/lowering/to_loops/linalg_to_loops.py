@@ -41,9 +41,9 @@ class LinalgToLoops(ModulePass):
 
     Before:
 
-        func.func @f(%x: memref<8xf64>, %y: memref<8xf64>) {
+        func.func @f(%x: memref<80xf64>, %y: memref<80xf64>) {
           linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
-                          iterator_types = ["parallel"]} ins(%x : memref<8xf64>) outs(%y : memref<8xf64>) {
+                          iterator_types = ["parallel"]} ins(%x : memref<80xf64>) outs(%y : memref<80xf64>) {
           ^bb0(%a: f64, %old: f64):
             %b = arith.addf %a, %a : f64
             linalg.yield %b : f64
@@ -53,14 +53,14 @@ class LinalgToLoops(ModulePass):
 
     After `mlirad-linalg-to-loops{vector_bytes=32 parallel=false}`:
 
-        func.func @f(%x: memref<8xf64>, %y: memref<8xf64>) {
+        func.func @f(%x: memref<80xf64>, %y: memref<80xf64>) {
           %0 = arith.constant 0 : index
-          %1 = arith.constant 8 : index
+          %1 = arith.constant 80 : index
           %2 = arith.constant 4 : index
           scf.for %3 = %0 to %1 step %2 {
-            %4 = vector.load %x[%3] : memref<8xf64>, vector<4xf64>
+            %4 = vector.load %x[%3] : memref<80xf64>, vector<4xf64>
             %5 = arith.addf %4, %4 : vector<4xf64>
-            vector.store %5, %y[%3] : memref<8xf64>, vector<4xf64>
+            vector.store %5, %y[%3] : memref<80xf64>, vector<4xf64>
           }
           func.return
         }
