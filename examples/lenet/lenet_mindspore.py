@@ -1,6 +1,8 @@
 """LeNet-5 in MindSpore's spelling, trained on scikit-learn's digits, compiled, and compared with a run op by op.
 
-python examples/lenet/lenet_mindspore.py
+With the argument `pynative` all of the training is op by op, which takes minutes.
+
+    python examples/lenet/lenet_mindspore.py
 """
 
 import sys
@@ -12,6 +14,9 @@ from lenet_digits import BATCH, EPOCHS, MOMENTUM, RATE, TRAINING, accuracy, batc
 
 import mlirad.interop.mindspore as ms
 from mlirad.interop.mindspore import Tensor, nn
+
+COMPARED = 8
+"""Steps of which both modes must give the same losses."""
 
 
 class LeNet5(nn.Cell):
@@ -70,18 +75,19 @@ def bar(losses):
 
 
 def main():
-    data = digits()
+    data, mode = digits(), ms.PYNATIVE_MODE if sys.argv[1:] == ["pynative"] else ms.GRAPH_MODE
     start = time.perf_counter()
-    network, losses = train(ms.GRAPH_MODE, data, report=bar)
+    network, losses = train(mode, data, report=bar)
     found = accuracy(network(Tensor(data.unseen_images)).asnumpy(), data.unseen_labels)
-    print(f"compiled: {len(losses)} steps of {BATCH} digits in {time.perf_counter() - start:.1f} s")
+    how = "compiled" if mode == ms.GRAPH_MODE else "op by op"
+    print(f"{how}: {len(losses)} steps of {BATCH} digits in {time.perf_counter() - start:.1f} s")
     print(f"accuracy on {len(data.unseen_labels)} digits that it has not seen: {found:.4f}")
 
     # In float64: a tie between two numbers of a window, which rounding decides, changes what float32 learns afterwards.
     start = time.perf_counter()
-    _, by_ops = train(ms.PYNATIVE_MODE, data, np.float64, steps=20)
+    _, by_ops = train(ms.PYNATIVE_MODE, data, np.float64, steps=COMPARED)
     print(f"op by op: {len(by_ops)} steps in {time.perf_counter() - start:.1f} s")
-    _, compiled = train(ms.GRAPH_MODE, data, np.float64, steps=20)
+    _, compiled = train(ms.GRAPH_MODE, data, np.float64, steps=COMPARED)
     difference = np.max(np.abs(np.subtract(by_ops, compiled)))
     print(f"largest difference of a loss in float64: {difference:.1e}")
     return 0 if found >= 0.97 and difference < 1e-9 else 1

@@ -26,6 +26,15 @@ def test_example(path: Path) -> None:
     assert run_script(path).strip()
 
 
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "examples" / "lenet").glob("lenet_[!d]*.py")), ids=lambda path: path.stem
+)
+def test_spelling_of_lenet(path: Path) -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn, of the extra `examples`, is not installed")
+    assert run_script(path).strip()
+
+
 def test_growth_benchmark() -> None:
     told = run_script(ROOT / "benchmarks" / "growth.py", "recurrence", "newton_each", "--operations", "5e3")
     header, _, *rows = [line.strip("| ").split(" | ") for line in told.splitlines()]
