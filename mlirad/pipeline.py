@@ -35,6 +35,7 @@ from mlirad.lowering.clean_up.drop_hints import DropHints
 from mlirad.lowering.clean_up.hoist import Hoist
 from mlirad.lowering.clean_up.inline import Inline
 from mlirad.lowering.clean_up.mask_selections import MaskSelections
+from mlirad.lowering.clean_up.raise_loops import RaiseLoops
 from mlirad.targets.finding import described, stages_of
 from mlirad.targets.memory_report import MemoryReport
 from mlirad.targets.target import Artifact, Stage, Target
@@ -53,24 +54,36 @@ def apply(passes: Iterable[ModulePass], module: ModuleOp) -> ModuleOp:
     return module
 
 
-def differentiate(module: ModuleOp, *, keeps_rules: bool = False) -> ModuleOp:
+def differentiate(module: ModuleOp, raises_loops: bool = True, *, keeps_rules: bool = False) -> ModuleOp:
     """Expand the requests, innermost first, cleaning up before and after each step.
 
     keeps_rules: functions keep their derivative rules, also those that no request asks for.
     """
     dropped = () if keeps_rules else (DropRules(),)
     while has_requests(module):
-        apply((*dropped, Inline(), *CLEAN, MaskSelections(), Differentiate()), module)
+        apply((*dropped, Inline(), *CLEAN, MaskSelections()), module)
+        if raises_loops:
+            raised(module)
+        apply((Differentiate(),), module)
         apply((Dce(), Tape(), Split(), Inline(), *CLEAN), module)
         apply((CancelClears(), Dce()), module)
     return module
 
 
-def optimize(module: ModuleOp) -> ModuleOp:
+def raised(module: ModuleOp) -> ModuleOp:
+    """With loops as ops on whole arrays, where that is possible and pays."""
+    before = ops_inside(module)
+    apply((RaiseLoops(),), module)
+    # What the trips of an outer loop share is computed once, so that its cotangent is added up in one array.
+    return module if ops_inside(module) == before else apply((*CLEAN, Hoist()), module)
+
+
+def optimize(module: ModuleOp, raises_loops: bool = True) -> ModuleOp:
     """Fewer and better ops."""
     apply((DropHints(), Inline()), module)
     before = ops_inside(module)
-    apply((*CLEAN, MaskSelections(), EliminateChecks(), Hoist()), module)
+    raising = (RaiseLoops(),) if raises_loops else ()
+    apply((*CLEAN, MaskSelections(), EliminateChecks(), *raising, Hoist()), module)
     # What comes clean from differentiation, and has no loops or checks, need not be cleaned again.
     return module if ops_inside(module) == before else apply(CLEAN, module)
 
@@ -89,13 +102,16 @@ def visible(module: ModuleOp) -> ModuleOp:
 def all_stages(target: Target) -> tuple[Stage, ...]:
     """Every stage on the way to `target`, in order."""
 
+    def expand(module: ModuleOp) -> ModuleOp:
+        return differentiate(module, target.raises_loops)
+
     def hand_over(module: ModuleOp) -> ModuleOp:
-        target.require(optimize(module))
+        target.require(optimize(module, target.raises_loops))
         return module
 
     shared = (
         Stage(stages.TENSOR, visible),
-        Stage(stages.AUTODIFF, differentiate),
+        Stage(stages.AUTODIFF, expand),
         Stage(stages.OPTIMIZED, hand_over),
     )
     return (*shared, *stages_of(target))
@@ -224,7 +240,8 @@ class Lowered:
 
     def _optimized(self) -> ModuleOp:
         """What a target takes over, checked."""
-        module = optimize(differentiate(self.module.clone()))
+        raises_loops = self.target.raises_loops
+        module = optimize(differentiate(self.module.clone(), raises_loops), raises_loops)
         self.target.require(module)
         return module
 

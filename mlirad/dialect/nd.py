@@ -12,6 +12,7 @@ from mlirad.dialect.arrays import (  # noqa: F401  (a family's ops are defined b
     product,
     slices,
     sort,
+    sum_in_order,
 )
 from mlirad.dialect.effects import draw, print_op  # noqa: F401  (as the families above)
 from mlirad.dialect.functions import (  # noqa: F401  (as the families above)

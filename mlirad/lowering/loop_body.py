@@ -23,6 +23,7 @@ from xdsl.dialects.linalg.ops import IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.analysis import cost
+from mlirad.dialect.arrays.sum_in_order import IN_ORDER
 from mlirad.lowering.loop_builder import INDEX, NO_OVERFLOW_FLAGS, LoopBuilder, vector_of
 from mlirad.xdsl_support.once_per_object import once
 
@@ -46,6 +47,8 @@ class Combiner:
     op_class: type[Operation]
     properties: dict[str, Attribute]
     element: Attribute
+    is_in_order: bool = False
+    """Whether the elements are combined one after the other; else as is fastest."""
 
     def neutral(self, builder: LoopBuilder, lanes: int) -> SSAValue:
         return builder.number(_neutral(self.op_class, self.element), vector_of(self.element, lanes))
@@ -71,8 +74,8 @@ class Combiner:
 
     @property
     def is_rounded(self) -> bool:
-        """Whether long chains lose accuracy."""
-        return self.op_class is arith.AddfOp
+        """Whether long chains lose accuracy, and may be cut."""
+        return self.op_class is arith.AddfOp and not self.is_in_order
 
     @property
     def widened(self) -> Combiner:
@@ -146,7 +149,7 @@ class Body:
             return None
         if argument.uses.get_length() != 1 or argument not in op.operands or op.results[0].uses.get_length() != 1:
             return None
-        return Combiner(type(op), dict(op.properties), argument.type)
+        return Combiner(type(op), dict(op.properties), argument.type, IN_ORDER in op.attributes)
 
     @property
     def is_multiply_add(self) -> bool:
@@ -160,6 +163,7 @@ class Body:
             isinstance(a.type, AnyFloat)
             and isinstance(multiply, arith.MulfOp)
             and isinstance(add, arith.AddfOp)
+            and IN_ORDER not in add.attributes
             and set(multiply.operands) == {a, b}
             and set(add.operands) == {multiply.result, c}
             and self.results[0] is add.result

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mlirad.targets.memory_report import MemoryReport
 
-API_VERSION = (1, 1)
+API_VERSION = (1, 2)
 """Of this interface. What would break a target raises the first number, what is added to it the second."""
 
 
@@ -108,6 +108,9 @@ class Target(ABC):
 
     shares_calls: ClassVar[bool] = False
     """Whether functions that several places call may stay functions. Otherwise only those that call themselves do."""
+
+    raises_loops: ClassVar[bool] = False
+    """Whether loops whose trips are independent may become ops on whole arrays, of integers too."""
 
     @property
     def memory_spaces(self) -> Mapping[str, MemorySpace]:

@@ -279,12 +279,4 @@ def _is_pointwise(op: NdOp) -> bool:
     """Whether each number of the results is computed of the numbers at the same place."""
     answers = op.loops()
     generics = answers if isinstance(answers, tuple) else (answers,)
-    return all(
-        isinstance(each, Generic)
-        and not each.counters
-        and not each.sizes
-        and set(each.maps) == {each.maps[-1]}
-        and each.maps[-1] == tuple(range(len(each.maps[-1])))
-        and each.initial is None
-        for each in generics
-    )
+    return all(isinstance(each, Generic) and each.is_pointwise for each in generics)

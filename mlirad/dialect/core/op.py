@@ -68,7 +68,8 @@ class Generic:
 
     maps: the loop that each axis runs along, of every operand, then of the result. What the result has no axis for is
     reduced. body: from the elements of the operands (then the counters of the loops `counters`; then, where there are
-    reductions, the accumulator) to the element of the result, in upstream ops. initial: the accumulator's start.
+    reductions, the accumulator) to the element of the result, in upstream ops. initial: the accumulator's start. start:
+    the operand, behind those with a map, that it starts as instead; `initial` then changes nothing that is added.
     sizes: how many operands without a map follow, which are the result's unknown sizes; without them, an operand that
     runs along an axis has its size.
     """
@@ -78,6 +79,14 @@ class Generic:
     initial: int | float | None = None
     sizes: int = 0
     counters: Dims = ()
+    start: int | None = None
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether each element of the result is computed of the elements at the same place."""
+        write = self.maps[-1]
+        is_whole = set(self.maps) == {write} and write == tuple(range(len(write)))
+        return is_whole and not self.counters and not self.sizes and self.initial is None
 
     def repeats(self, dim: int) -> bool:
         """Whether the element of the result is the same all along a loop."""
@@ -283,6 +292,10 @@ class NdOp(TypedOp):
         None: it computes each number of its results of the numbers at the same place, as its loops say; or there is no
         such op, and it is computed lane by lane.
         """
+        return None
+
+    def addend(self, index: int, operands: Sequence[Expr]) -> Expr | None:
+        """What the op adds to operand `index`, made of its other operands; None where the result is no such sum."""
         return None
 
     def hinted(self) -> SSAValue | None:

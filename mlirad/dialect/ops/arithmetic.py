@@ -33,6 +33,9 @@ class AddOp(BinaryOp):
     def integer(self, *operands: Interval) -> Integer:
         return intervals.total(*operands)
 
+    def addend(self, index: int, operands: Sequence[Expr]) -> Expr:
+        return operands[1 - index]
+
     def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         return g, g
 
@@ -51,6 +54,9 @@ class SubOp(BinaryOp):
 
     def integer(self, *operands: Interval) -> Integer:
         return intervals.difference(*operands)
+
+    def addend(self, index: int, operands: Sequence[Expr]) -> Expr | None:
+        return -operands[1] if index == 0 else None
 
     def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         return g, -g

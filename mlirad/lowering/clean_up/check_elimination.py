@@ -64,7 +64,12 @@ class EliminateChecks(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:
-            _Walk().visit_regions(function)
+            eliminate_checks(function)
+
+
+def eliminate_checks(function: Operation) -> None:
+    """Remove the checks of one function."""
+    _Walk().visit_regions(function)
 
 
 @cache

@@ -137,8 +137,7 @@ class _Lowering:
         before = insertion_point().block.last_op
         memory = empty(type, sizes)
         _keep_bound(root.op, [root.result], _since(before, insertion_point().block))
-        initial = root.answer.initial
-        out = memory if initial is None else written(FillOp, number(initial, element), memory)
+        out = self._accumulator(root, memory)
         body = FusedBody(root, plan, self.values)
         yielded = body.build(element)
         body.block.add_op(YieldOp.create(operands=[yielded], location=current_location()))
@@ -146,6 +145,16 @@ class _Lowering:
         maps = (*[read for _, read in body.inputs], root.answer.maps[-1])
         value = generic(inputs, out, maps, body.block)
         return value if types.is_tensor(result) else insert(tensor.ExtractOp(value, [], element)).result
+
+    def _accumulator(self, root: Member, memory: SSAValue) -> SSAValue:
+        """What the loops of a group begin with: memory, which a reduction fills with its start."""
+        initial, start = root.answer.initial, root.answer.start
+        if initial is None:
+            return memory
+        if start is None:
+            return written(FillOp, number(initial, types.element_type(memory.type)), memory)
+        given = self.values[root.op.operands[start]]
+        return given if types.is_tensor(given.type) else written(FillOp, given, memory)
 
     def _size(self, array: SSAValue, axis: int) -> SSAValue:
         """An unknown size of an array of the old function, as an `index`."""

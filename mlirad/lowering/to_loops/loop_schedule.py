@@ -5,6 +5,7 @@ Reads: nests. Writes: schedules. Leaves: the program.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerType
@@ -52,14 +53,14 @@ def schedule_of(nest: Nest, body: Body, vector_bytes: int) -> Schedule:
         return Schedule(nest.live)
     reduced_set = missing.pop() if missing else frozenset()
     reduced = tuple(d for d in nest.live if d in reduced_set)
-    combiners = tuple(body.combiner(i, len(nest.inputs) + i) for i in accumulated)
+    combiners = _combiners(nest, body, accumulated)
     schedule = Schedule(order, reduced, accumulated, combiners)
     vector = _vector_dimension(nest, body, schedule) if body.is_vectorizable else None
     if vector is None:
         return Schedule(order, reduced, accumulated, combiners, strip=_strip(nest, schedule))
     size = nest.sizes[vector]
     lanes = min(_MAX_LANES, vector_bytes // body.bytes)
-    unroll = 1 if not accumulated else 4 if body.cost <= 8 else 2 if body.cost <= 16 else 1
+    unroll = 1 if not accumulated or _is_in_order(combiners) else 4 if body.cost <= 8 else 2 if body.cost <= 16 else 1
     if any(vector in operand.dimensions and not operand.is_unit(vector) for operand in nest.inputs):
         unroll = 1
     if isinstance(size, int):
@@ -71,6 +72,17 @@ def schedule_of(nest: Nest, body: Body, vector_bytes: int) -> Schedule:
     is_heavy = unroll == 1 and body.cost >= _HEAVY and all(_has_masks(op.element) for op in nest.operands)
     is_fused = bool(accumulated) and len(nest.inputs) == 2 and body.is_multiply_add
     return Schedule(order, reduced, accumulated, combiners, vector, lanes, unroll, is_heavy and not fits, is_fused)
+
+
+def _combiners(nest: Nest, body: Body, accumulated: Sequence[int]) -> tuple[Combiner | None, ...]:
+    """How the accumulated outputs combine. If only some combine in order, none may be combined in vectors."""
+    found = tuple(body.combiner(i, len(nest.inputs) + i) for i in accumulated)
+    is_mixed = _is_in_order(found) and not all(each is not None and each.is_in_order for each in found)
+    return tuple(None for _ in found) if is_mixed else found
+
+
+def _is_in_order(combiners: Sequence[Combiner | None]) -> bool:
+    return any(each is not None and each.is_in_order for each in combiners)
 
 
 def _of_overlap(nest: Nest, body: Body, vector_bytes: int) -> Schedule:
@@ -112,6 +124,8 @@ def _vector_dimension(nest: Nest, body: Body, schedule: Schedule) -> int | None:
     best: tuple[tuple[int, ...], int] | None = None
     for rank, d in enumerate(schedule.order):
         if d in schedule.reduced and None in schedule.combiners:
+            continue
+        if d in schedule.reduced[:-1] and _is_in_order(schedule.combiners):
             continue
         if any(d in out.dimensions and not out.is_unit(d) for out in nest.outputs):
             continue

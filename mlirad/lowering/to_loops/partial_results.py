@@ -48,7 +48,9 @@ def partial_results_of(nest: Nest, body: Body, d: int) -> list[PartialResult] | 
         combiner = body.combiner(number, len(nest.inputs) + number)
         axes = tuple(sorted(out.dimensions))
         sizes = [size for axis in axes if isinstance(size := nest.sizes[axis], int)]
-        if combiner is None or len(sizes) < len(axes) or not isinstance(out.element, AnyFloat | IntegerType):
+        if combiner is None or combiner.is_in_order:
+            return None
+        if len(sizes) < len(axes) or not isinstance(out.element, AnyFloat | IntegerType):
             return None
         found.append(PartialResult(number, combiner, axes, MemRefType(out.element, [MOST_BLOCKS, *sizes])))
     total = sum(prod(each.memory.get_shape()) * itemsize(each.memory.element_type) for each in found)

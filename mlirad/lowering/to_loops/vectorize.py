@@ -204,6 +204,11 @@ class NestEmitter:
         schedule, builder = self.schedule, self.builder
         outer = [d for d in schedule.order if d in schedule.reduced and d != schedule.vector]
         before = [self._read(self.nest.outputs[i], None) for i in schedule.accumulated]
+        if all(combiner.is_in_order for combiner in self._combiners):
+            totals = self._loops(outer, before, self._row_in_order)
+            for i, total in zip(schedule.accumulated, totals, strict=True):
+                self._write(total, self.nest.outputs[i], None)
+            return ()
         start = self._neutral(schedule.unroll)
         parts = self._loops(outer, start, lambda values: self._fold_row(values, is_inner=bool(outer)))
         for number, (i, combiner) in enumerate(zip(schedule.accumulated, self._combiners, strict=True)):
@@ -211,6 +216,29 @@ class NestEmitter:
             total = builder.fold_lanes(total, lambda a, b, c=combiner: c.apply(builder, a, b))
             self._write(combiner.apply(builder, before[number], total), self.nest.outputs[i], None)
         return ()
+
+    def _row_in_order(self, totals: Values) -> Values:
+        """Along the vector dimension once: elements are computed in vectors, and combined one after the other."""
+        schedule, v = self.schedule, self.schedule.vector
+        assert v is not None
+        size = self.nest.sizes[v]
+        main = 0 if schedule.is_masked else self.builder.round_down(size, schedule.lanes)
+        totals = self._loop(v, 0, main, schedule.lanes, totals, lambda values: self._in_order(values, None))
+        return self._loop(v, main, size, schedule.lanes, totals, lambda values: self._in_order(values, self._mask()))
+
+    def _in_order(self, totals: Values, mask: SSAValue | None) -> Values:
+        """The totals with the elements of one vector; lanes past the end add the neutral element."""
+        neutral = self._neutral(1)
+        elements = self._point(neutral, mask)
+        if mask is not None:
+            elements = [select(self.builder, mask, *pair) for pair in zip(elements, neutral, strict=True)]
+        results: list[SSAValue] = []
+        for combiner, total, vector_of_elements in zip(self._combiners, totals, elements, strict=True):
+            for lane in range(self.schedule.lanes):
+                element = self.builder.extract(vector_of_elements, lane, combiner.element)
+                total = combiner.apply(self.builder, total, element)
+            results.append(total)
+        return results
 
     @property
     def _combiners(self) -> list[Combiner]:

@@ -37,6 +37,7 @@ class CpuTarget(Target):
     api_version: ClassVar[tuple[int, int]] = (1, 0)
     loads: ClassVar[str] = "llvmir"
     shares_calls: ClassVar[bool] = True
+    raises_loops: ClassVar[bool] = True
 
     vector_bytes: int | None = None
     parallel: bool = False

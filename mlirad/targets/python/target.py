@@ -24,6 +24,7 @@ class PythonTarget(Target):
     name: ClassVar[str] = "python"
     api_version: ClassVar[tuple[int, int]] = (1, 0)
     loads: ClassVar[str] = "source"
+    raises_loops: ClassVar[bool] = True
 
     def check(self, module: ModuleOp) -> list[TargetError]:
         from mlirad.targets.python.unwritable import problems_in

@@ -32,6 +32,7 @@ from mlirad.dialect.arrays import last_values as LV
 from mlirad.dialect.arrays import places as P
 from mlirad.dialect.arrays import slices as SL
 from mlirad.dialect.arrays import sort as S
+from mlirad.dialect.arrays import sum_in_order as SO
 from mlirad.dialect.arrays.product import ProdOp
 from mlirad.dialect.core import attributes, types
 from mlirad.dialect.core.expr import building, emit_all, insert
@@ -436,6 +437,18 @@ SAMPLES: list[Sample] = [
         for type_of_ in [types.of_shape(to if isinstance(to, tuple) else (), types.from_dtype(np.dtype(dtype)))]
     ),
     Sample(constant.FullOp, (2.5,), (*ARITHMETIC, BOOL), to=(2, 3)),
+    *(
+        Sample(SO.SumInOrderOp, (x, start), differs=0.0, unknown=unknown)
+        for x, start in (
+            (_x(37) / 3, 0.3),
+            (T, -0.7),
+            (T, _x(3)),
+            (_x(2, 3, 5), _x(2, 3)),
+            (_x(0), 1.5),
+            (_x(2, 0), _x(2)),
+        )
+        for unknown in ((), (0, 1) if np.ndim(start) else (0,))
+    ),
     Sample(constant.FullOp, (2.5,), to=()),
     *(Sample(constant.ArangeOp, (), (I64,), to=(size,)) for size in (0, 1, 100)),
     Sample(constant.ArangeOp, (n3,), (I64,), to=(-1,)),
@@ -956,6 +969,8 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     *((op, [types.I64, types.I64], {}, None) for op in (FP.ScaleOp, FP.NextAfterOp)),
     (Bits.BitCountOp, [types.F64], {}, None),
     (Bits.IntegerPowerOp, [types.F64, types.F64], {}, None),
+    (SO.SumInOrderOp, [types.tensor((2, 3), types.F64), types.tensor((3,), types.F64)], {}, None),
+    (SO.SumInOrderOp, [types.tensor((2,), types.I64), types.I64], {}, None),
     (S.SortOp, [types.F64], {"kind": "stable"}, None),
     (S.SortOp, [types.tensor((2,), types.F64)], {"kind": "heapsort"}, None),
     (S.ArgsortOp, [types.tensor((), types.F64)], {"kind": "stable"}, None),

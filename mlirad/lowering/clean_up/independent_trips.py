@@ -1,0 +1,313 @@
+"""Finds loops whose trips do not depend on one another, except that they add to sums.
+
+Reads: scf and nd. Writes: nothing. Gives: for such a loop, what its carries are, and where its trips read and write.
+
+A trip may read what it has written itself, and what a later trip will write: it then reads what was there before the
+loop. It may not read what an earlier trip wrote, and no two trips may write to one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirad.analysis.cost import of_op
+from mlirad.analysis.loops import Carry, Loop, counts_from_zero, loops_around, trip_count
+from mlirad.analysis.trip_forms import Form, Opaque, Trip, linear
+from mlirad.analysis.varying import varying
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building
+from mlirad.dialect.core.op import NdOp, read_subset, written_subset
+from mlirad.dialect.core.subset import Change, Subset
+from mlirad.xdsl_support.effects import has_no_effect, is_terminator
+from mlirad.xdsl_support.traversal import ops_inside, ops_of
+
+_FEWEST = 16
+"""So many trips fill vectors; fewer are as fast one by one."""
+_FUNCTION = 10
+"""An op of this cost is a function, which vectors compute several times as fast. LLVM makes vectors of other loops."""
+_PASS = 15
+"""What it costs to go over an array once more, for each further place that a trip reads of it: so do its cotangents."""
+_LONGEST_STEP = 1 << 31
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an element of an array is. It moves along `axis` by `step` in each trip; None: it stays."""
+
+    indices: tuple[Form, ...]
+    axis: int | None
+    step: int
+
+
+class _Apart(Enum):
+    APART = "no two trips have the places in common"
+
+
+_Lead = int | Literal[_Apart.APART] | None
+"""By how many trips one place is ahead of another; None: not known."""
+
+
+@dataclass(frozen=True)
+class Writes:
+    """A carried array that trips write to. versions: the array before and after each write of a trip."""
+
+    carry: Carry
+    writes: tuple[Operation, ...]
+    versions: tuple[SSAValue, ...]
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A carried number: each trip's `op` adds to it, its operand `index`."""
+
+    carry: Carry
+    op: NdOp
+    index: int
+
+
+@dataclass(frozen=True)
+class Trips:
+    """A loop whose trips are independent. varying: the values that differ between trips. places: of what it reads and
+    writes; None where an index is not a multiple of the loop's counter."""
+
+    loop: scf.ForOp
+    carries: tuple[Writes | Sum, ...]
+    varying: set[SSAValue]
+    places: Mapping[Operation, Place | None]
+
+    @property
+    def is_reversed(self) -> bool:
+        """Whether the last trip writes first in memory, and nothing needs the order of the trips."""
+        writes = [op for each in self.carries if isinstance(each, Writes) for op in each.writes]
+        steps = [place.step for op in writes if (place := self.places[op]) is not None]
+        return bool(steps) and max(steps) < 0 and not any(isinstance(each, Sum) for each in self.carries)
+
+
+def may_be_independent(loop: scf.ForOp) -> bool:
+    """Whether a loop looks like one, its checks apart."""
+    count = trip_count(loop)
+    if not counts_from_zero(loop) or loop.ub.type != types.I64 or not loop.results:
+        return False
+    if count is not None and count < _FEWEST:
+        return False
+    return any(map(_is_function, ops_inside(loop))) and all(map(_is_straight, ops_of(loop.body.block)))
+
+
+def independent_trips(loop: scf.ForOp) -> Trips | None:
+    """What a loop does, if its trips are independent."""
+    inside = ops_inside(loop)
+    if not may_be_independent(loop) or not all(map(_is_harmless, inside)):
+        return None
+    differing = varying(loop.body.block, loop.body.block.args)
+    functions = [op for op in inside if _is_function(op) and not differing.isdisjoint(op.operands)]
+    if not functions:
+        return None
+    found = [_writes(loop, carry) or _sum(loop, carry) for carry in Loop(loop).carries]
+    carries = [each for each in found if each is not None]
+    writes = [each for each in carries if isinstance(each, Writes)]
+    if len(carries) < len(found) or (len(carries) > 1 and not writes):
+        return None  # several sums would need what they have in common as an array, which the loop does without
+    places = {op: _place(subset.places, loop) for op in inside if (subset := _subset(op)) is not None}
+    if _gain(loop, functions) < _PASS * _further_places(places):
+        return None
+    trips = Trips(loop, tuple(carries), differing, places)
+    reading = _Reading(trips, {version: each for each in writes for version in each.versions})
+    return trips if all(map(reading.is_known, inside)) and all(map(reading.are_in_step, writes)) else None
+
+
+# --- ops --------------------------------------------------------------------------------------------------------
+
+
+def _is_function(op: Operation) -> bool:
+    """Whether an op computes a function of floats."""
+    return isinstance(op, NdOp) and op.memory.cost >= _FUNCTION and types.is_float(op.results[0].type)
+
+
+def _is_straight(op: Operation) -> bool:
+    """Whether an op of a body may be computed for all trips: what has regions is a choice among numbers."""
+    if not isinstance(op, scf.IfOp):
+        return not op.regions
+    are_numbers = not any(types.is_tensor(result.type) for result in op.results)
+    return are_numbers and bool(op.results) and not any(inner.regions for inner in ops_inside(op))
+
+
+def _is_harmless(op: Operation) -> bool:
+    """Whether an op neither fails nor has an effect: trips end in no order."""
+    return bool(op.regions) or is_terminator(op.__class__) or (isinstance(op, NdOp) and has_no_effect(op))
+
+
+def _subset(op: Operation) -> Subset | None:
+    return read_subset(op) or written_subset(op)
+
+
+def _gain(loop: scf.ForOp, functions: Sequence[Operation]) -> float:
+    """What vectors save in each trip; of a branch, other trips take the other side."""
+    return sum(of_op(op) if op.parent is loop.body.block else of_op(op) / 2 for op in functions)
+
+
+def _further_places(places: Mapping[Operation, Place | None]) -> int:
+    """At how many places trips read arrays, apart from the first of each array."""
+    read = {(subset.array, place) for op, place in places.items() if (subset := read_subset(op)) is not None}
+    return len(read) - len({array for array, _ in read})
+
+
+# --- carries ----------------------------------------------------------------------------------------------------
+
+
+def _writes(loop: scf.ForOp, carry: Carry) -> Writes | None:
+    """The carry as an array of which each trip writes elements."""
+    writes: list[Operation] = []
+    versions = [carry.yielded]
+    while versions[-1] is not carry.arg:
+        op = versions[-1].owner
+        write = written_subset(op)
+        is_element = write is not None and not types.is_tensor(write.part.type)
+        if write is None or not is_element or write.change is Change.OTHER or op.parent is not loop.body.block:
+            return None
+        assert isinstance(op, Operation)
+        writes.append(op)
+        versions.append(write.array)
+    return Writes(carry, tuple(reversed(writes)), tuple(reversed(versions))) if writes else None
+
+
+def _sum(loop: scf.ForOp, carry: Carry) -> Sum | None:
+    """The carry as a number to which each trip adds another one."""
+    op, type = carry.yielded.owner, carry.arg.type
+    if (type not in (types.F32, types.F64) and not isinstance(type, IntegerType)) or types.is_bool(type):
+        return None
+    if not isinstance(op, NdOp) or op.parent is not loop.body.block:
+        return None
+    if carry.arg.uses.get_length() != 1 or carry.yielded.uses.get_length() != 1 or carry.arg not in op.operands:
+        return None
+    index = list(op.operands).index(carry.arg)
+    with building(Block()):
+        return None if op.addend(index, [Expr(operand) for operand in op.operands]) is None else Sum(carry, op, index)
+
+
+# --- places -----------------------------------------------------------------------------------------------------
+
+
+def _place(indices: Sequence[SSAValue], loop: scf.ForOp) -> Place | None:
+    """Where the indices are, if only one of them moves, and by the same step in each trip."""
+    if any(types.is_tensor(index.type) for index in indices):
+        return None
+    own, forms = Trip(loop), tuple(map(linear, indices))
+    moving = [axis for axis, form in enumerate(forms) if own in form.terms]
+    others = (term for form in forms for term in form.terms if term != own)
+    if len(moving) > 1 or not all(_stays(term, loop) for term in others):
+        return None
+    step = forms[moving[0]].terms[own] if moving else 0
+    return Place(forms, moving[0] if moving else None, step) if abs(step) < _LONGEST_STEP else None
+
+
+def _stays(term: Trip | Opaque, loop: scf.ForOp) -> bool:
+    """Whether a term is a number that is known before the loop."""
+    if isinstance(term, Trip):
+        return isinstance(term.loop, scf.ForOp) and term.loop.is_ancestor(loop)
+    owner = term.value.owner
+    inside = owner.parent_op() if isinstance(owner, Block) else owner
+    return term.axis is None and (inside is None or not loop.is_ancestor(inside))
+
+
+def _lead(one: Place, other: Place) -> _Lead:
+    """By how many trips `one` is ahead of `other`: it is where the other will be so many trips later."""
+    differences = [(a - b).value for a, b in zip(one.indices, other.indices, strict=True)]
+    for axis, difference in enumerate(differences):
+        if axis not in (one.axis, other.axis) and difference:
+            return _Apart.APART
+    if one.axis is None or one.axis != other.axis or one.step != other.step:
+        return None
+    difference = differences[one.axis]
+    if difference is None:
+        return None
+    return _Apart.APART if difference % one.step else difference // one.step
+
+
+def _is_contiguous(place: Place | None) -> bool:
+    """Whether neighbouring trips have neighbouring elements, so that vectors can be stored."""
+    return place is not None and place.axis == len(place.indices) - 1 and abs(place.step) == 1
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """arrays: the arrays that change in the loop, and what changes them."""
+
+    trips: Trips
+    arrays: Mapping[SSAValue, Writes]
+
+    def is_known(self, op: Operation) -> bool:
+        """Whether an op may be computed for all trips at once, or once for all."""
+        if op.regions or is_terminator(op.__class__):
+            return True
+        subset, differing = _subset(op), self.trips.varying
+        if subset is None or types.is_tensor(subset.part.type):
+            is_once = differing.isdisjoint(op.results) and read_subset(op) is None and self._leaves_loops
+            return is_once or not any(types.is_tensor(value.type) for value in (*op.operands, *op.results))
+        if subset.array in self.arrays:
+            return subset.change is Change.NONE or op in self.arrays[subset.array].writes
+        return subset.array not in differing and subset.change is Change.NONE and self._is_in_range(op, subset)
+
+    @property
+    def _leaves_loops(self) -> bool:
+        """Whether an array that all trips share is made ahead of all loops: else each outer trip had its cotangent."""
+        around = loops_around(self.trips.loop.parent)
+        return all(isinstance(each.op, scf.ForOp) and trip_count(each.op) for each in around)
+
+    def _is_in_range(self, op: Operation, subset: Subset) -> bool:
+        """Whether an element may be read for every trip: also if the loop makes none, or has a branch around it."""
+        place, body = self.trips.places[op], self.trips.loop.body.block
+        if op.parent is body and (place is None or place.axis is not None):
+            return True
+        if place is None:
+            return False
+        if self._is_static(place, types.shape(subset.array.type)):
+            return True
+        if trip_count(self.trips.loop) is None and place.axis is None:
+            return False
+        return any(
+            other.parent is body and self.trips.places[other] == place and read.array is subset.array
+            for other in ops_of(body)
+            if (read := read_subset(other)) is not None
+        )
+
+    def _is_static(self, place: Place, shape: Sequence[int]) -> bool:
+        """Whether all numbers are known by which the place is in an array of that shape."""
+        count, own = trip_count(self.trips.loop), Trip(self.trips.loop)
+        for form, size in zip(place.indices, shape, strict=True):
+            moved = form.terms.get(own, 0)
+            if len(form.terms) > bool(moved) or (moved and count is None):
+                return False
+            ends = form.constant, form.constant + moved * ((count or 1) - 1)
+            if not (min(ends) >= 0 and max(ends) < size):
+                return False
+        return True
+
+    def are_in_step(self, writes: Writes) -> bool:
+        """Whether no trip needs what an earlier one has written, or overwrites it."""
+        places = [self.trips.places[op] for op in writes.writes]
+        for number, version in enumerate(writes.versions):
+            for use in version.uses:
+                if (read := read_subset(use.operation)) is None:
+                    continue
+                for earlier, place in enumerate(places):
+                    lead = self._lead_of(use.operation, place)
+                    if lead is None or (lead is not _Apart.APART and (lead < 0 or (lead > 0 and earlier < number))):
+                        return False
+                if use.operation.parent is not self.trips.loop.body.block and not self._is_in_range(
+                    use.operation, read
+                ):
+                    return False
+        return all(map(_is_contiguous, places)) and all(
+            self._lead_of(op, place) in (0, _Apart.APART) for op in writes.writes for place in places
+        )
+
+    def _lead_of(self, op: Operation, other: Place | None) -> _Lead:
+        place = self.trips.places[op]
+        return None if place is None or other is None else _lead(place, other)

@@ -1,0 +1,235 @@
+"""Raises loops whose trips are independent to ops on whole arrays, which have vector functions and need no tape.
+
+Reads: func, scf and nd, before differentiation or after it. Writes: nd ops on slices, gathers, and sums in the loop's
+order. Leaves: loops with a trip that needs an earlier one, or that may fail; and those that gain nothing.
+
+Each op becomes the op on all trips, stacked along one axis. What a trip reads at a place that moves with the loop's
+counter is a slice, at other places a gather; what it writes is a slice. A branch computes both sides, and selects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirad.analysis.loops import trip_count, yields
+from mlirad.analysis.trip_forms import Form, Opaque
+from mlirad.dialect.arrays.gather import GatherOp
+from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
+from mlirad.dialect.arrays.sum_in_order import SumInOrderOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, apply, building, constant, emit, emit_all, insert, located, sum_of, where
+from mlirad.dialect.core.op import Generic, NdOp, read_subset, written_subset
+from mlirad.dialect.core.subset import Change, Subset
+from mlirad.dialect.ops.constant import counted
+from mlirad.dialect.ops.movement import of_lanes, repeated, reshape
+from mlirad.errors import CompileError
+from mlirad.lowering.clean_up.check_elimination import eliminate_checks
+from mlirad.lowering.clean_up.independent_trips import Place, Sum, Trips, independent_trips, may_be_independent
+from mlirad.lowering.rewriting import replace
+from mlirad.xdsl_support.traversal import find, ops_of
+
+
+@dataclass(frozen=True)
+class RaiseLoops(ModulePass):
+    """Compute all trips of a loop at once, where they do not depend on one another.
+
+    Before:
+
+        func.func @f(%x: tensor<99xf64>) -> f64 {
+          %c0 = nd.constant {value = 0 : i64} : i64
+          %c1 = nd.constant {value = 1 : i64} : i64
+          %n = nd.constant {value = 99 : i64} : i64
+          %zero = nd.constant {value = 0.0 : f64} : f64
+          %s = scf.for %i = %c0 to %n step %c1 iter_args(%s_1 = %zero) -> (f64) : i64 {
+            %a = nd.extract %x[%i] : tensor<99xf64> -> f64
+            %b = nd.sin %a : f64
+            %s_2 = nd.add %s_1, %b : f64
+            scf.yield %s_2 : f64
+          }
+          func.return %s : f64
+        }
+
+    After `mlirad-raise-loops`:
+
+        func.func @f(%x: tensor<99xf64>) -> f64 {
+          %c0 = nd.constant {value = 0 : i64} : i64
+          %c1 = nd.constant {value = 1 : i64} : i64
+          %n = nd.constant {value = 99 : i64} : i64
+          %zero = nd.constant {value = 0.0 : f64} : f64
+          %i = nd.arange : tensor<99xi64>
+          %first = nd.constant {value = 0 : i64} : i64
+          %a = nd.extract_slice %x[%first] {sizes = array<i64: 99>, strides = array<i64: 1>}
+              : tensor<99xf64> -> tensor<99xf64>
+          %b = nd.sin %a : tensor<99xf64>
+          %s = nd.sum_in_order %b, %zero : tensor<99xf64>, f64
+          func.return %s : f64
+        }
+    """
+
+    name = "mlirad-raise-loops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.ops:
+            if any(map(may_be_independent, find(function, scf.ForOp))):
+                eliminate_checks(function)
+                for loop in reversed(find(function, scf.ForOp)):
+                    if (trips := independent_trips(loop)) is not None:
+                        _raise(trips)
+
+
+def _raise(trips: Trips) -> None:
+    """Put ops on all trips in the place of the loop; it stays where one of its ops has no such form."""
+    loop, made = trips.loop, Block()
+    with building(made), located(loop.location):
+        try:
+            results = _Raising(trips).results()
+        except CompileError:
+            results = None  # an op's type rule knows numbers only
+    if results is None:
+        made.drop_all_references()
+        return
+    assert loop.parent is not None
+    for op in ops_of(made):
+        op.detach()
+        loop.parent.insert_op_before(op, loop)
+    for old, new in zip(loop.results, results, strict=True):
+        new.value.name_hint = old.name_hint
+    replace(loop, [result.value for result in results])
+
+
+@dataclass
+class _Raising:
+    """Ops of one trip, and what they are of all trips. written: what a trip has last put where it reads again."""
+
+    trips: Trips
+    lanes: int | Expr = 0
+    _values: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    _written: dict[tuple[SSAValue, Place], SSAValue] = field(default_factory=dict)
+
+    def results(self) -> list[Expr] | None:
+        """What the loop gives; None where an op has no form for all trips."""
+        loop, body = self.trips.loop, self.trips.loop.body.block
+        count = trip_count(loop)
+        self.lanes = apply(np.maximum, Expr(loop.ub), 0) if count is None else count
+        numbers = counted(self.lanes)
+        self._values[body.args[0]] = (self._last - numbers if self.trips.is_reversed else numbers).value
+        for carry in self.trips.carries:
+            self._values[carry.carry.arg] = carry.carry.init
+        if not self._block(body):
+            return None
+        return [Expr(self._values[carry.carry.yielded]) for carry in self.trips.carries]
+
+    def _of(self, value: SSAValue) -> Expr:
+        """A value of all trips, or the one that all trips have."""
+        return Expr(self._values.get(value, value))
+
+    def _stacked(self, value: SSAValue) -> Expr:
+        """The same, repeated for each trip if all have one."""
+        return self._of(value) if value in self.trips.varying else repeated(self._of(value), self.lanes)
+
+    def _block(self, block: Block) -> bool:
+        sums: dict[Operation, Sum] = {each.op: each for each in self.trips.carries if isinstance(each, Sum)}
+        for op in ops_of(block):
+            if op is block.last_op:
+                continue
+            with located(op.location):
+                found = self._sum(sums[op]) if op in sums else self._op(op)
+            if found is None:
+                return False
+            for old, new in zip(op.results, found, strict=True):
+                new.value.name_hint = old.name_hint
+                self._values[old] = new.value
+        return True
+
+    def _op(self, op: Operation) -> Sequence[Expr] | None:
+        if isinstance(op, scf.IfOp):
+            return self._both_sides(op)
+        assert isinstance(op, NdOp)
+        if (write := written_subset(op)) is not None:
+            return [self._write(op, write)]
+        if self.trips.varying.isdisjoint(op.operands):
+            return [Expr(result) for result in insert(op.clone(dict(self._values))).results]
+        if (read := read_subset(op)) is not None:
+            return [self._read(op, read)]
+        stacked = [operand in self.trips.varying for operand in op.operands]
+        found = op.batched([self._of(operand) for operand in op.operands], stacked, self.lanes)
+        answer = op.loops()
+        if found is not None or not (isinstance(answer, Generic) and answer.is_pointwise):
+            return found
+        asked = of_lanes(op.results[0].type, self.lanes)
+        return emit_all(type(op), *map(self._stacked, op.operands), result_type=asked, **op.properties)
+
+    def _both_sides(self, op: scf.IfOp) -> Sequence[Expr] | None:
+        """The results of a branch: each trip selects its own."""
+        sides: list[list[Expr]] = []
+        for region in op.regions:
+            if not self._block(region.block):
+                return None
+            sides.append([self._stacked(value) for value in yields(region.block)])
+        chosen = self._stacked(op.cond)
+        return [where(chosen, *pair) for pair in zip(*sides, strict=True)]
+
+    def _sum(self, each: Sum) -> Sequence[Expr] | None:
+        """A sum after all trips. Integers have no order."""
+        start = each.carry.init
+        terms = each.op.addend(each.index, [self._stacked(operand) for operand in each.op.operands])
+        if terms is None:
+            return None
+        return [emit(SumInOrderOp, terms, start) if types.is_float(start.type) else Expr(start) + sum_of(terms)]
+
+    # --- arrays -------------------------------------------------------------------------------------------------
+
+    def _read(self, op: Operation, read: Subset) -> Expr:
+        """The elements that the trips read."""
+        place = self.trips.places[op]
+        if place is None or place.axis is None:
+            axes = range(len(read.places))
+            return emit(GatherOp, self._of(read.array), *map(self._stacked, read.places), axes=axes, at=0)
+        if (known := self._written.get((read.array, place))) is not None:
+            return Expr(known)
+        sizes = [self.lanes if axis == place.axis else 1 for axis in range(len(place.indices))]
+        part = extract_slice(self._of(read.array), self._starts(place), sizes, self._strides(place))
+        return reshape(part, of_lanes(read.part.type, self.lanes))
+
+    def _write(self, op: NdOp, write: Subset) -> Expr:
+        """The array after all trips have written."""
+        place, part = self.trips.places[op], self._stacked(write.part)
+        assert place is not None
+        if write.change is Change.REPLACED:
+            self._written[op.results[0], place] = part.value
+        count = part.shape[0]
+        thin = [count if axis == place.axis else 1 for axis in range(len(place.indices))]
+        update = insert_slice if write.change is Change.REPLACED else add_slice
+        column = reshape(part, types.tensor(thin, part.element))
+        return update(column, self._of(write.array), self._starts(place), self._strides(place))
+
+    @property
+    def _last(self) -> Expr:
+        """The number of the last trip."""
+        return (constant(self.lanes, types.I64) if isinstance(self.lanes, int) else self.lanes) - 1
+
+    def _starts(self, place: Place) -> list[Expr]:
+        """The indices of the trip that comes first in the arrays."""
+        return [self._start(form, place.step * (axis == place.axis)) for axis, form in enumerate(place.indices)]
+
+    def _start(self, form: Form, step: int) -> Expr:
+        total = constant(form.constant, types.I64)
+        for term, factor in form.terms.items():
+            if isinstance(term, Opaque):
+                total = total + Expr(term.value) * factor
+            elif term.loop is not self.trips.loop:
+                assert isinstance(term.loop, scf.ForOp)
+                total = total + Expr(term.loop.body.block.args[0]) * factor
+        return total + self._last * step if step and self.trips.is_reversed else total
+
+    def _strides(self, place: Place) -> list[int]:
+        sign = -1 if self.trips.is_reversed else 1
+        return [sign * place.step if axis == place.axis else 1 for axis in range(len(place.indices))]
