@@ -129,8 +129,10 @@ class Interpreted:
         )
         module = built.module
         verify(module)
-        differentiate = partial(pipeline.differentiate, keeps_rules=self.keeps_rules)
-        for name, run in ((stages.AUTODIFF, differentiate), (stages.OPTIMIZED, pipeline.optimize)):
+        # Who looks on wants to see the trips of loops.
+        differentiate = partial(pipeline.differentiate, raises_loops=False, keeps_rules=self.keeps_rules)
+        optimize = partial(pipeline.optimize, raises_loops=False)
+        for name, run in ((stages.AUTODIFF, differentiate), (stages.OPTIMIZED, optimize)):
             if stages.SHARED.index(self.stage) >= stages.SHARED.index(name):
                 module = run(module)
                 verify(module)

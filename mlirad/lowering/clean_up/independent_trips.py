@@ -38,7 +38,7 @@ _LONGEST_STEP = 1 << 31
 
 
 @dataclass(frozen=True)
-class Place:
+class MovingPlace:
     """Where an element of an array is. It moves along `axis` by `step` in each trip; None: it stays."""
 
     indices: tuple[Form, ...]
@@ -73,14 +73,14 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Trips:
+class IndependentTrips:
     """A loop whose trips are independent. varying: the values that differ between trips. places: of what it reads and
     writes; None where an index is not a multiple of the loop's counter."""
 
     loop: scf.ForOp
     carries: tuple[Writes | Sum, ...]
     varying: set[SSAValue]
-    places: Mapping[Operation, Place | None]
+    places: Mapping[Operation, MovingPlace | None]
 
     @property
     def is_reversed(self) -> bool:
@@ -100,7 +100,7 @@ def may_be_independent(loop: scf.ForOp) -> bool:
     return any(map(_is_function, ops_inside(loop))) and all(map(_is_straight, ops_of(loop.body.block)))
 
 
-def independent_trips(loop: scf.ForOp) -> Trips | None:
+def independent_trips(loop: scf.ForOp) -> IndependentTrips | None:
     """What a loop does, if its trips are independent."""
     inside = ops_inside(loop)
     if not may_be_independent(loop) or not all(map(_is_harmless, inside)):
@@ -117,7 +117,7 @@ def independent_trips(loop: scf.ForOp) -> Trips | None:
     places = {op: _place(subset.places, loop) for op in inside if (subset := _subset(op)) is not None}
     if _gain(loop, functions) < _PASS * _further_places(places):
         return None
-    trips = Trips(loop, tuple(carries), differing, places)
+    trips = IndependentTrips(loop, tuple(carries), differing, places)
     reading = _Reading(trips, {version: each for each in writes for version in each.versions})
     return trips if all(map(reading.is_known, inside)) and all(map(reading.are_in_step, writes)) else None
 
@@ -152,7 +152,7 @@ def _gain(loop: scf.ForOp, functions: Sequence[Operation]) -> float:
     return sum(of_op(op) if op.parent is loop.body.block else of_op(op) / 2 for op in functions)
 
 
-def _further_places(places: Mapping[Operation, Place | None]) -> int:
+def _further_places(places: Mapping[Operation, MovingPlace | None]) -> int:
     """At how many places trips read arrays, apart from the first of each array."""
     read = {(subset.array, place) for op, place in places.items() if (subset := read_subset(op)) is not None}
     return len(read) - len({array for array, _ in read})
@@ -194,7 +194,7 @@ def _sum(loop: scf.ForOp, carry: Carry) -> Sum | None:
 # --- places -----------------------------------------------------------------------------------------------------
 
 
-def _place(indices: Sequence[SSAValue], loop: scf.ForOp) -> Place | None:
+def _place(indices: Sequence[SSAValue], loop: scf.ForOp) -> MovingPlace | None:
     """Where the indices are, if only one of them moves, and by the same step in each trip."""
     if any(types.is_tensor(index.type) for index in indices):
         return None
@@ -204,7 +204,7 @@ def _place(indices: Sequence[SSAValue], loop: scf.ForOp) -> Place | None:
     if len(moving) > 1 or not all(_stays(term, loop) for term in others):
         return None
     step = forms[moving[0]].terms[own] if moving else 0
-    return Place(forms, moving[0] if moving else None, step) if abs(step) < _LONGEST_STEP else None
+    return MovingPlace(forms, moving[0] if moving else None, step) if abs(step) < _LONGEST_STEP else None
 
 
 def _stays(term: Trip | Opaque, loop: scf.ForOp) -> bool:
@@ -216,7 +216,7 @@ def _stays(term: Trip | Opaque, loop: scf.ForOp) -> bool:
     return term.axis is None and (inside is None or not loop.is_ancestor(inside))
 
 
-def _lead(one: Place, other: Place) -> _Lead:
+def _lead(one: MovingPlace, other: MovingPlace) -> _Lead:
     """By how many trips `one` is ahead of `other`: it is where the other will be so many trips later."""
     differences = [(a - b).value for a, b in zip(one.indices, other.indices, strict=True)]
     for axis, difference in enumerate(differences):
@@ -230,7 +230,7 @@ def _lead(one: Place, other: Place) -> _Lead:
     return _Apart.APART if difference % one.step else difference // one.step
 
 
-def _is_contiguous(place: Place | None) -> bool:
+def _is_contiguous(place: MovingPlace | None) -> bool:
     """Whether neighbouring trips have neighbouring elements, so that vectors can be stored."""
     return place is not None and place.axis == len(place.indices) - 1 and abs(place.step) == 1
 
@@ -239,7 +239,7 @@ def _is_contiguous(place: Place | None) -> bool:
 class _Reading:
     """arrays: the arrays that change in the loop, and what changes them."""
 
-    trips: Trips
+    trips: IndependentTrips
     arrays: Mapping[SSAValue, Writes]
 
     def is_known(self, op: Operation) -> bool:
@@ -277,7 +277,7 @@ class _Reading:
             if (read := read_subset(other)) is not None
         )
 
-    def _is_static(self, place: Place, shape: Sequence[int]) -> bool:
+    def _is_static(self, place: MovingPlace, shape: Sequence[int]) -> bool:
         """Whether all numbers are known by which the place is in an array of that shape."""
         count, own = trip_count(self.trips.loop), Trip(self.trips.loop)
         for form, size in zip(place.indices, shape, strict=True):
@@ -308,6 +308,6 @@ class _Reading:
             self._lead_of(op, place) in (0, _Apart.APART) for op in writes.writes for place in places
         )
 
-    def _lead_of(self, op: Operation, other: Place | None) -> _Lead:
+    def _lead_of(self, op: Operation, other: MovingPlace | None) -> _Lead:
         place = self.trips.places[op]
         return None if place is None or other is None else _lead(place, other)

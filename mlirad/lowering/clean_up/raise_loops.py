@@ -32,7 +32,13 @@ from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.movement import of_lanes, repeated, reshape
 from mlirad.errors import CompileError
 from mlirad.lowering.clean_up.check_elimination import eliminate_checks
-from mlirad.lowering.clean_up.independent_trips import Place, Sum, Trips, independent_trips, may_be_independent
+from mlirad.lowering.clean_up.independent_trips import (
+    IndependentTrips,
+    MovingPlace,
+    Sum,
+    independent_trips,
+    may_be_independent,
+)
 from mlirad.lowering.rewriting import replace
 from mlirad.xdsl_support.traversal import find, ops_of
 
@@ -85,7 +91,7 @@ class RaiseLoops(ModulePass):
                         _raise(trips)
 
 
-def _raise(trips: Trips) -> None:
+def _raise(trips: IndependentTrips) -> None:
     """Put ops on all trips in the place of the loop; it stays where one of its ops has no such form."""
     loop, made = trips.loop, Block()
     with building(made), located(loop.location):
@@ -109,10 +115,10 @@ def _raise(trips: Trips) -> None:
 class _Raising:
     """Ops of one trip, and what they are of all trips. written: what a trip has last put where it reads again."""
 
-    trips: Trips
+    trips: IndependentTrips
     lanes: int | Expr = 0
     _values: dict[SSAValue, SSAValue] = field(default_factory=dict)
-    _written: dict[tuple[SSAValue, Place], SSAValue] = field(default_factory=dict)
+    _written: dict[tuple[SSAValue, MovingPlace], SSAValue] = field(default_factory=dict)
 
     def results(self) -> list[Expr] | None:
         """What the loop gives; None where an op has no form for all trips."""
@@ -216,7 +222,7 @@ class _Raising:
         """The number of the last trip."""
         return (constant(self.lanes, types.I64) if isinstance(self.lanes, int) else self.lanes) - 1
 
-    def _starts(self, place: Place) -> list[Expr]:
+    def _starts(self, place: MovingPlace) -> list[Expr]:
         """The indices of the trip that comes first in the arrays."""
         return [self._start(form, place.step * (axis == place.axis)) for axis, form in enumerate(place.indices)]
 
@@ -230,6 +236,6 @@ class _Raising:
                 total = total + Expr(term.loop.body.block.args[0]) * factor
         return total + self._last * step if step and self.trips.is_reversed else total
 
-    def _strides(self, place: Place) -> list[int]:
+    def _strides(self, place: MovingPlace) -> list[int]:
         sign = -1 if self.trips.is_reversed else 1
         return [sign * place.step if axis == place.axis else 1 for axis in range(len(place.indices))]
