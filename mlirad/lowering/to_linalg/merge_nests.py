@@ -124,6 +124,13 @@ class _Nest:
         """The ways in which operands walk through memory: those that numbers and whole sums have do not count."""
         return frozenset(map for map in self.maps if map)
 
+    @property
+    def is_in_order(self) -> bool:
+        """Whether it reduces one element after the other."""
+        inputs = len(self.op.inputs)
+        combiners = (self.body.combiner(number, inputs + number) for number in range(len(self.op.outputs)))
+        return bool(self.reduced) and any(each is not None and each.is_in_order for each in combiners)
+
     def walked(self) -> Iterator[SSAValue]:
         """The arrays of which each point reads an element of its own."""
         return (value for value, map in zip(self.op.inputs, self.maps, strict=False) if map == self.all_loops)
@@ -190,6 +197,8 @@ class _Group:
         first = self.nests[0]
         if first.sizes != nest.sizes or (nest.reduced and self.reduced and nest.reduced != self.reduced):
             return False
+        if len({each.is_in_order for each in (*self.nests, nest) if each.reduced}) > 1:
+            return False  # lanes hold partial results of some only
         layouts = [each.layout for each in (*self.nests, nest)]
         if len(nest.sizes) > 1 and nest.sizes[-1] < _LONG and any(each != layouts[0] for each in layouts):
             return False
