@@ -5,6 +5,7 @@ python examples/derivatives_four_ways.py
 """
 
 import sys
+from typing import Any
 
 import numpy as np
 from pictures import chart
@@ -79,7 +80,7 @@ def operations(e):
     return 1 + sum(map(operations, e[1:])) if isinstance(e, tuple) and e != ("x",) else 0
 
 
-def value(e, x):
+def value(e: Any, x: float) -> Any:
     if e == ("x",) or not isinstance(e, tuple):
         return x if e == ("x",) else e
     of = [value(each, x) for each in e[1:]]
@@ -136,7 +137,7 @@ def main():
         formula = symbolic_logistic(count)
         swollen = operations(simplified(derivative(formula)))
         print(f"{count} steps {operations(formula):8} {swollen:8} {steps_of_both_sweeps(count):8}")
-    slope: float = value(simplified(derivative(symbolic_logistic(6))), 0.3)
+    slope = value(simplified(derivative(symbolic_logistic(6))), 0.3)
     worst = max(abs(ways[name] - EXACT) / EXACT for name in ways if not name.startswith("central"))
     worst = max(worst, abs(mlirad.grad(logistic)(0.3, 6) - slope) / abs(slope))
     print(f"best differences {best[0]:.0e} and {best[1]:.0e}, largest error of the other ways {worst:.0e}")

@@ -17,7 +17,8 @@ from typing import Any
 GAP_ACROSS, GAP_OF_LINES = 22.0, 14.0
 _GAP_DOWN, _MORE_DOWN = 30.0, 0.035
 """Between layers: this, and a share of how far the widest line goes sideways."""
-_ORDERINGS, _PLACINGS = 12, 24
+_ORDERINGS, _IN_VAIN, _PLACINGS = 12, 3, 24
+"""How often layers are ordered and slots placed; orders also end when so many in turn have saved no crossing."""
 _STRAIGHT = 6.0
 """How much more a line through a layer should be straight than a node in the middle of its neighbours."""
 _IN_COLUMN = 1e9
@@ -149,13 +150,16 @@ def _order(rows: list[list[LayerSlot]], links: Sequence[Link], held: set[int]) -
         above.setdefault(link.lower, []).append(link)
         below.setdefault(link.upper, []).append(link)
     best, least = [list(row) for row in rows], _crossings(rows, links)
+    last_gain = -1
     for turn in range(_ORDERINGS):
+        if not least or turn - last_gain > _IN_VAIN:
+            break
         downwards = turn % 2 == 0
         for number in range(len(rows)) if downwards else reversed(range(len(rows))):
             if number not in held:
                 _order_row(rows, number, above if downwards else below, downwards)
         if (count := _crossings(rows, links)) < least:
-            best, least = [list(row) for row in rows], count
+            best, least, last_gain = [list(row) for row in rows], count, turn
     rows[:] = best
     return least
 

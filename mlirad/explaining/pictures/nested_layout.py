@@ -79,7 +79,7 @@ def laid_out(root: GraphNode, nets: Sequence[Net], last: Sequence[GraphNode] = (
     parents = {child: node for node in _boxes(root) for child in node.children}
     orders: dict[GraphNode, _PortOrder] = {}
     best: GraphLayout | None = None
-    for _ in range(_TURNS):
+    for _ in range(_TURNS if any(child.children for child in root.children) else 1):
         found = _Turn(parents, nets, last, orders).layout(root)
         if best is None or found.crossings < best.crossings:
             best = found
