@@ -30,7 +30,7 @@ class NoExample(Exception):
 
 @dataclass(frozen=True)
 class Explained:
-    """Two programs: a function's own, and that of its gradient or adjoint, which is called `derivative`."""
+    """Two programs: the function's, and the one of its gradient or pullback, whose name is `derivative`."""
 
     name: str
     derivative: str
@@ -39,7 +39,7 @@ class Explained:
 
 
 def explained(subject: str, expressions: Sequence[str] = ()) -> Explained:
-    """What `file.py:function` computes of arguments, and what its adjoint does.
+    """The programs of `file.py:function` and of its gradient or pullback, for example arguments.
 
     expressions: Python, in which `np` and the names of the file are known. Without them, the file runs as a script up
     to its first call of the function, whose arguments they are. Raises NoExample, or what compiling raises.
@@ -49,7 +49,7 @@ def explained(subject: str, expressions: Sequence[str] = ()) -> Explained:
 
 
 def example_call(subject: str, expressions: Sequence[str] = ()) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """The function `file.py:function`, and arguments for it: those of `explained`. Raises NoExample."""
+    """The function `file.py:function`, and arguments for it, as `explained` finds them. Raises NoExample."""
     path, _, name = subject.rpartition(":")
     if not path or not Path(path).is_file():
         raise NoExample(f"no file {path!r}: write it as file.py:function")

@@ -41,7 +41,7 @@ div {{ margin-top: 2em; overflow-x: auto }}
 
 @dataclass(frozen=True)
 class Row:
-    """Lines that stand side by side, in as many columns as there are; or a heading over all of them."""
+    """A row of a table, with lines in each column; or a heading over all columns."""
 
     columns: tuple[tuple[str, ...], ...] = ()
     heading: str = ""

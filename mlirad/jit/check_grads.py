@@ -31,14 +31,15 @@ def check_grads(
 ) -> None:
     """Check the derivatives of `function` at `args`, up to `order`, along random directions.
 
-    modes: "fwd" compares `jvp` with central differences of the plain function, "rev" the cotangents of `vjp` with the
-    same differences (`<g, J t> == <J^T g, t>`). Higher orders check the tangents and cotangents so found, each in all
-    modes. args: a tuple; what is not of floats in it, or in the results, has no derivative. atol, rtol: what a
-    derivative may be off, by default 1e-6 (1e-2 if there is a float32); eps: the step of the differences, by default
-    1e-5 (1e-2). seed: of the directions.
+    modes: "fwd" compares `jvp` with central differences of the plain function; "rev" compares the cotangents of `vjp`
+    with the same differences (`<g, J t> == <J^T g, t>`). Higher orders check these tangents and cotangents in turn, in
+    all modes.
+    args: a tuple; arguments and results that are not floats have no derivative. atol, rtol: the allowed error, by
+    default 1e-6 (1e-2 if there is a float32). eps: the step of the differences, by default 1e-5 (1e-2). seed: of the
+    directions.
 
-    Raises AssertionError, which names the order and the mode, where they differ; ValueError for an unknown mode or an
-    order below 1; TypeError where no argument is of floats.
+    Raises AssertionError, with the order and the mode, if they differ; ValueError for an unknown mode or an order below
+    1; TypeError if no argument is a float.
     """
     modes = (modes,) if isinstance(modes, str) else tuple(modes)
     if not modes or any(mode not in _MODES for mode in modes):

@@ -74,21 +74,21 @@ class _Scope(AbstractContextManager[None]):
 
 
 def debug_nans() -> AbstractContextManager[None]:
-    """`with mlirad.debug_nans():` a call that gives a NaN which it has made raises FloatingPointError instead.
+    """`with mlirad.debug_nans():` a call whose result has a NaN that the call itself made raises FloatingPointError.
 
-    The error is at the line of the function that made the first one, and says what it was made of, and whether in the
-    forward sweep or in the reverse sweep. No NaN is reported that came in with the arguments, that the function writes
-    as a constant, or that reaches no result. Functions run op by op with NumPy meanwhile, a thousand times slower.
+    The error is at the line that made the first NaN, with the operands, and says whether that was in the forward or in
+    the reverse sweep. A NaN is not reported if it came in with the arguments, is a constant of the function, or reaches
+    no result. Functions run op by op with NumPy meanwhile, a thousand times slower.
     """
     return _Scope(_watching_nans)
 
 
 def disable_jit() -> AbstractContextManager[None]:
-    """`with mlirad.disable_jit():` functions run in Python, where a debugger stops in them, and are not compiled.
+    """`with mlirad.disable_jit():` functions are not compiled but run in Python, where a debugger can stop in them.
 
-    A derivative runs its function in Python, too, on arrays and numbers that show their values and record what is
-    computed of them; that is then differentiated op by op, by the rules that compiled code follows. What `vmap` gives
-    its lanes has no one value: there, functions are interpreted.
+    The function of a derivative runs in Python, too. Its arrays and numbers show their values, and record the ops
+    applied to them; the record is then differentiated op by op, with the rules of compiled code. Inside `vmap` a
+    variable has no single value, so there functions are interpreted.
     """
     return _Scope(_in_python)
 

@@ -22,11 +22,11 @@ def register_derivative(
     jvp: Callable[..., Any] | None = None,
     nondiff_argnums: Sequence[int] = (),
 ) -> None:
-    """From now on, calls of `function` in compiled functions have this derivative, whoever makes them.
+    """From now on, every call of `function` in a compiled function has this derivative.
 
-    Either `jvp`, a rule as of `mlirad.custom_jvp`, or `vjp`, the two functions of `mlirad.custom_vjp`. A rule may call
-    the function. Neither operators nor methods that do the same are calls of it. All that was compiled is compiled
-    again. Raises TypeError where not one of both is given.
+    Give either `jvp`, a rule as for `mlirad.custom_jvp`, or `vjp`, the two functions of `mlirad.custom_vjp`. A rule may
+    call the function. Operators and methods that compute the same are not calls of it. Code that was compiled before is
+    compiled again. Raises TypeError unless exactly one of both is given.
     """
     if (vjp is None) == (jvp is None):
         raise TypeError("register_derivative takes either jvp=, a rule, or vjp=, a pair of functions")
@@ -59,24 +59,23 @@ def register_op(
     jvp: Callable[..., Any] | None = None,
     needs_gil: bool = False,
 ) -> NativeOp:
-    """A native function of numbers as an op that kernels call, on numbers and, element by element, on arrays.
+    """A native function of numbers as an op: kernels call it with numbers or, element by element, with arrays.
 
         j1 = mlirad.register_op("j1", "scipy.special.cython_special.j1", jvp=lambda primals, tangents: ...)
 
-    function: a ctypes function, a `numba.cfunc`, or the name of a function that a Cython module exports to C. What it
-    takes and gives (float32, float64, and integers of 32 and 64 bits) is what it says itself, or what `signature` says:
-    "float64(float64, int64)". Arguments broadcast and are cast as a ufunc does that: never where digits may be lost.
+    function: a ctypes function, a `numba.cfunc`, or the name of a function that a Cython module exports to C. It takes
+    and returns float32, float64, and integers of 32 and 64 bits; it says which by itself, or `signature` does:
+    "float64(float64, int64)". Arguments are broadcast and cast as for a ufunc, but never where digits may be lost.
 
-    jvp, vjp: its derivative rule, one at most, as register_derivative takes it; the arguments that the rule gets have
-    one shape, and the function's dtypes. It may call the op. Without a rule the op has no derivative.
+    jvp, vjp: the derivative rule, at most one, as for register_derivative. The rule gets arguments of one shape and of
+    the function's dtypes. It may call the op. Without a rule the op has no derivative.
 
-    The function is pure: it may be called more often than the program says, or not at all, with any numbers and in any
-    thread, and must not raise. (A `numba.cfunc` that raises prints the exception, and gives garbage; so does a callback
-    of ctypes into Python.) needs_gil: call it with the interpreter's lock. The op finds its function in processes that
-    have registered it: code on disk refers to it by its name.
+    The function must be pure, because it may be called more often than the program says, or not at all, with any
+    numbers and in any thread. It must not raise: a `numba.cfunc` that raises prints the exception and returns garbage,
+    and so does a ctypes callback into Python. needs_gil: call it with the interpreter's lock. Code on disk refers to
+    the op by name, so it works only in processes that have registered the op.
 
-    Raises TypeError for what is no native function, or takes or gives anything else, and ValueError for a wrong name or
-    signature.
+    Raises TypeError if the function is not native or has other types, and ValueError for a wrong name or signature.
     """
     if vjp is not None and jvp is not None:
         raise TypeError("register_op takes jvp=, a rule, or vjp=, a pair of functions, not both")

@@ -12,17 +12,18 @@ X = TypeVar("X")
 
 
 def stop_gradient(x: X) -> X:
-    """x (an array, a number or a container of them), its arrays copied. Through it no derivative flows, in either mode:
-    what is computed of it is to a transform a constant."""
+    """x (an array, a number or a container of them) with its arrays copied, as a constant for all transforms: no
+    derivative flows through it, in either mode.
+    """
     return tree.map(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, x)
 
 
 def checkpointed(loop: X, how: str | int) -> X:
-    """`loop` itself. As `for i in mlirad.checkpointed(range(n), how)`, or `while mlirad.checkpointed(condition, how)`,
-    reverse mode keeps a few states of the loop instead of something for each trip, and runs the trips again from them.
+    """`loop` itself, whose reverse sweep keeps only a few states and runs the trips again from them.
 
-    how: "sqrt" keeps about sqrt(n) states, and the tape of as many trips: each trip runs three times. "binomial" keeps
-    about log2(n) states, a number keeps as many: fewer states, more runs, by the schedule that needs the fewest.
+    Write `for i in mlirad.checkpointed(range(n), how)` or `while mlirad.checkpointed(condition, how)`. how: "sqrt"
+    keeps about sqrt(n) states and the tape of as many trips, and each trip runs three times. "binomial" keeps about
+    log2(n) states, a number keeps that many; trips run more often then, in the schedule with the fewest runs.
 
     Raises ValueError for another word, or a number below 1.
     """

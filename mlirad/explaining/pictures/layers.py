@@ -78,7 +78,7 @@ def in_layers(
     column: Sequence[LayerSlot] = (),
     fixed: bool = False,
 ) -> Layers:
-    """Places the slots. nets: each with its source and its sinks. column: slots to stand below one another.
+    """Places the slots. nets: each with its source and its sinks. column: slots that are placed below one another.
 
     first, last: slots for layers of their own. fixed: these two layers keep their order.
     """

@@ -65,7 +65,7 @@ class GraphLine:
 
 @dataclass(frozen=True)
 class GraphLayout:
-    """places: of all nodes but the outermost. crossings: of lines, as far as the layout knows them."""
+    """places: of all nodes except the outermost. crossings: an estimate of how many lines cross."""
 
     width: float
     height: float

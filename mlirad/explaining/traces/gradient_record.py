@@ -82,13 +82,13 @@ class GradientRecord:
 def record_grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., tuple[Any, GradientRecord]]:
-    """A function that gives (gradient, record): what `mlirad.grad(function)` gives, and all cotangents on the way.
+    """A function that returns (gradient, record): the result of `mlirad.grad(function)`, and all cotangents on the way.
 
     argnums, has_aux: as of `grad`. Arguments are passed by position.
 
     The function runs once, op by op with NumPy, and so does its reverse sweep, of the program before anything is
-    simplified: record gradients to find out why, not to train. Memory grows with the number of steps. The gradient is
-    that of `grad` to rounding; sums may have another order.
+    simplified: record gradients to find out why, not to train. Memory grows with the number of steps. It gives
+    the gradient of `grad` up to rounding, because sums may have another order.
 
     Raises what `grad` raises.
     """

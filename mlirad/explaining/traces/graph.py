@@ -23,7 +23,7 @@ def graph_of(found: Sweeps, title: str) -> str:
 
 @dataclass
 class _Part:
-    """A box that is being filled. parts: of its loops, trips and branches, by what tells them apart."""
+    """A box that is being filled. parts: the boxes of its loops, trips and branches, by key."""
 
     heading: str
     is_sequence: bool = False

@@ -18,7 +18,7 @@ TITLES = ("cotangent", "of", "norm", "largest", "")
 
 
 def parts_of_record(found: Sequence[RecordedCotangent], notes: Mapping[str, RecordedCotangent]) -> list[list[Row]]:
-    """The rows of all cotangents, trips of long loops elided, and of the notes: what is remarkable, by what it is."""
+    """The rows of all cotangents, trips of long loops elided, and of the notes: remarkable cotangents, by name."""
     return [list(_rows(found, notes)), [Row(heading=_told(name, each)) for name, each in notes.items()]]
 
 

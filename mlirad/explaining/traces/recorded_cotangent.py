@@ -16,7 +16,7 @@ from mlirad.location import SourceLocation
 
 @dataclass(frozen=True)
 class RecordedCotangent:
-    """A cotangent from one step of the reverse sweep on: what the adjoint of a line of the program adds to it.
+    """A cotangent after one step of the reverse sweep: after the adjoint of a line has added to it.
 
     name: of the variable in the program, None for an intermediate result. symbol: as in the tables of `mlirad.trace`.
     expression: the new cotangent, in these symbols. value: its number or array. location: of the line. trips: of the

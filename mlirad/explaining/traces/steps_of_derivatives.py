@@ -25,7 +25,7 @@ _MAIN, _STEP = "step_of_trace", "op_of_step"
 
 
 class StepFunction:
-    """What an op computes of its operands, or a derivative of it of them and of seeds.
+    """An op as a function of its operands, or a derivative of it as a function of operands and seeds.
 
     request: of the derivative; None for the op itself. wrt: the operands it is by. out: the result of the op.
     """
@@ -87,10 +87,10 @@ def _called_by(op: Operation) -> list[Operation]:
 
 
 def _name_of_call(op: Operation, request: type[DerivativeOp] | None) -> str | None:
-    """How a call of a function with a derivative of its own is written, or that derivative."""
+    """The text for a call of a function with a derivative rule, or for that derivative; None for other ops."""
     if not isinstance(op, func.CallOp):
         return None
-    name = re.sub(r"_\d+$", "", op.callee.string_value())  # without the number that tells it from others
+    name = re.sub(r"_\d+$", "", op.callee.string_value())  # without the number that makes it unique
     return name if request is None else f"{'vjp' if request is VjpOp else 'jvp'}({name})"
 
 

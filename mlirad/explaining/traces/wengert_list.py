@@ -25,9 +25,9 @@ from mlirad.evaluator.watch import Watch
 
 @dataclass(frozen=True)
 class TracedTrip:
-    """A run of a block: of a loop's body, or of one side of a branch. number: of its loop, from 1 on.
+    """One run of a loop's body, or of one side of a branch. number: of the trip, from 1 on.
 
-    run: tells the runs of one loop apart. kind: for, while, if or else. line: where that is written.
+    run: a number for each run of a loop or branch. kind: for, while, if or else. line: of the program.
     """
 
     run: int
@@ -38,7 +38,7 @@ class TracedTrip:
 
 @dataclass(eq=False)
 class Variable:
-    """A value of the list: an argument, or what a step gives. number: of an argument 0 or less, of a step from 1 on.
+    """A value of the list: an argument, or the result of a step. number: from 1 on for steps, 0 or less for arguments.
 
     name: the user's, if it has one. operands: of its step, each once: variables, and the values of constants. out:
     which result of its op it is.
@@ -70,8 +70,8 @@ class WengertList:
 class StepRecorder(Watch):
     """Makes the list of a run.
 
-    In a stretch without loops and branches the steps stand as textbooks number them: first by their depth in its graph,
-    then as the program has them.
+    Between loops and branches, steps are numbered as in textbooks: by their depth in the graph, and at equal depth in the
+    order of the program.
     """
 
     wengert: WengertList

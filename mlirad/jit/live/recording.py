@@ -1,4 +1,4 @@
-"""A run of a function in Python, each step of which is computed at once and written as IR.
+"""A run of a function in Python: each step is computed at once, and written as IR.
 
 Reads: the values of a call; what the function does with recorded numbers and arrays. Writes: ops, by the parts of the
 frontend that interpret the function elsewhere, and their values, by the evaluator. Leaves: a straight line of ops,
@@ -49,7 +49,7 @@ _ENDED = "the function that has computed this number or array has ended: return 
 
 
 class NoOneValue(Exception):
-    """A value that is not one in this run, as that of a lane."""
+    """Something has no single value in this run, such as a number of a lane."""
 
 
 class Recording:

@@ -47,7 +47,7 @@ def star_colours(pattern: Any) -> np.ndarray:
 
 
 def _by_degree(columns: Any) -> np.ndarray:
-    """The columns, those with most entries first: fewer colours than in the order of their numbers, but for bands."""
+    """The columns, those with most entries first: which takes fewer colours than their own order, except for bands."""
     lengths = np.diff(columns.indptr)
     return np.argsort(-lengths, kind="stable")
 

@@ -19,10 +19,11 @@ Pullback = Callable[[Any], tuple[Any, ...]]
 
 @stands_for(Hvp)
 def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
-    """The Hessian of a scalar function at `primals` times `tangents`: a tuple, with an item for each primal.
+    """The Hessian of a scalar function at `primals` times `tangents`: a tuple with an item for each primal.
 
-    Forward over reverse, in a few times the time of a gradient; the Hessian itself is never made. primals, tangents: as
-    of `jvp`; where a primal has no derivative (a count, an index), its item is None.
+    It runs forward mode over reverse mode, in a few times the time of a gradient, and never builds the Hessian.
+    primals,
+    tangents: as for `jvp`. The item of a primal without a derivative (a count, an index) is None.
     """
     return kernel_of(Hvp(plain(checked_callable(function))), inherited(function))(tuple(primals), tuple(tangents))
 
@@ -46,7 +47,7 @@ def jvp(
     """(out, tangent of out): `function` at `primals`, and its derivative along `tangents`, in one forward sweep.
 
     primals, tangents: tuples of the same structure, shapes and dtypes. Raises TypeError or ValueError if they differ.
-    Integers and whatever else has no derivative may be among the primals; their tangent is None (or 0 of a number).
+    A primal without a derivative, such as an integer, has the tangent None (a number may have 0).
     With has_aux the function returns (out, aux), and the result is (out, tangent of out, aux).
     """
     return kernel_of(Jvp(plain(checked_callable(function)), has_aux), inherited(function))(
@@ -62,12 +63,11 @@ def jet(
 
     The path of primal i is x(t) = primals[i] + series[i][0] t + series[i][1] t**2 / 2! + ..., up to t**K / K!. So
     series[i][k - 1] is its k-th derivative at t = 0. Item k - 1 of the result's series is the k-th derivative of
-    `function(x(t))` at t = 0, of the structure, shapes and dtypes of out: the convention of jax.experimental.jet.
-    The cost grows with K squared; that of nested calls of `jvp` may double with each.
+    `function(x(t))` at t = 0, with the structure, shapes and dtypes of out: the convention of jax.experimental.jet.
+    The cost grows with K squared, while nested calls of `jvp` may double it with each order.
 
-    Integers and whatever else has no derivative may be among the primals; their series is None. Raises TypeError or
-    ValueError where structures or shapes differ, and mlirad.DifferentiationError, at the place in the source, for what
-    has no Taylor series.
+    A primal without a derivative, such as an integer, has the series None. Raises TypeError or ValueError if structures
+    or shapes differ, and mlirad.DifferentiationError, at the place in the source, if something has no Taylor series.
     """
     kernel = kernel_of(Jet(plain(checked_callable(function))), inherited(function))
     return kernel(tuple(primals), tuple(each if each is None else tuple(each) for each in series))
@@ -85,12 +85,12 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool, **cons
 def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False, **constants: Any) -> Any:
     """(out, linear function): `function` at `primals`, and its derivative as a function of tangents.
 
-    `linear(*tangents)` is what `jvp(function, primals, tangents)` gives as tangent of out. The function itself runs
-    once, here. The linear function keeps what a pullback of `vjp` keeps; it may be called any number of times.
+    `linear(*tangents)` gives the tangent of out, as `jvp(function, primals, tangents)` does. The function itself runs
+    once, here. The linear function may be called any number of times, and keeps as much memory as a pullback of `vjp`.
     With has_aux the function returns (out, aux), and the result is (out, linear function, aux).
 
-    constants: keyword arguments of the function, which have no tangents. The tangent of a primal without a derivative,
-    such as an integer, is None (or 0). Raises mlirad.DifferentiationError (a TypeError) where no primal is of floats.
+    constants: keyword arguments of the function, which have no tangents. A primal without a derivative, such as an
+    integer, has the tangent None (or 0). Raises mlirad.DifferentiationError (a TypeError) if no primal is a float.
     """
     request = Linearize(plain(checked_callable(function)), has_aux)
     return kernel_of(request, inherited(function))(*primals, **constants)
@@ -108,11 +108,11 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool, **constants:
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False, **constants: Any) -> Any:
     """(out, pullback): `function` at `primals`, and a function from a cotangent of out to a tuple of cotangents.
 
-    The forward sweep runs once, here; the pullback may be called any number of times, and runs only the reverse sweep.
+    The forward sweep runs once, here. The pullback runs only the reverse sweep, and may be called any number of times.
     A cotangent has the structure, shapes and dtypes of out. With has_aux the function returns (out, aux), and the
     result is (out, pullback, aux). constants: keyword arguments of the function, which have no cotangents.
 
-    Integers and whatever else has no derivative may be among the primals; their cotangent is None. Raises
-    mlirad.DifferentiationError (a TypeError) where no primal is of floats.
+    A primal without a derivative, such as an integer, has the cotangent None. Raises mlirad.DifferentiationError (a
+    TypeError) if no primal is a float.
     """
     return kernel_of(Vjp(plain(checked_callable(function)), has_aux), inherited(function))(*primals, **constants)

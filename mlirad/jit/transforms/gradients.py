@@ -49,18 +49,20 @@ def grad(
 ) -> Kernel:
     """The gradient of a scalar function.
 
-    argnums (grad_position is the same): the argument, or the arguments, to differentiate with respect to, by number;
-    an int gives one gradient, a tuple a tuple. argnames: the same by name; with both, the gradients are a tuple, first
-    those of argnums. With neither it is argument 0. Arguments may be passed by position or by keyword. A gradient has
-    its argument's shape, dtype and pytree structure.
+    argnums (grad_position is the same): the number of the argument to differentiate with respect to, or several; an int
+    gives one gradient, a tuple gives a tuple. argnames: the same by name. With both, the result is a tuple: the
+    gradients for argnums, then those for argnames. With neither, it is argument 0. Arguments may be passed by position
+    or by keyword.
+    A gradient has the shape, dtype and pytree structure of its argument.
     has_aux: the function returns (value, aux), and the result is (gradients, aux).
-    holomorphic: the function is complex-differentiable, of complex arguments and value, and the gradient is its complex
-    derivative. Without it the value u is real, and the gradient for a complex argument x + iy is du/dx - i du/dy.
-    options: as of `jit`; without them, the options of the function, if it is jitted, except donate_argnums.
+    holomorphic: the function is complex-differentiable, takes and returns complex numbers, and the gradient is its
+    complex derivative. Otherwise the value u is real, and the gradient for a complex argument x + iy is du/dx - i
+    du/dy.
+    options: as for `jit`. By default the options of the function, if it is jitted, except donate_argnums.
 
-    Raises, when called, mlirad.DifferentiationError (a TypeError), at the place in the source, for a value that is not
-    one float and for an argument that is not of floats. What the function writes in the caller's arrays, lists, dicts
-    and dataclasses is written once, as the function itself would.
+    When called, raises mlirad.DifferentiationError (a TypeError), at the place in the source, if the value is not one
+    float or an argument is not of floats. Arrays, lists, dicts and dataclasses of the caller that the function writes
+    are written once, as the function itself does.
     """
     chosen = argnums_of(argnums, grad_position, argnames)
     request = Grad(plain(checked_callable(function)), chosen, has_aux, False, holomorphic)
@@ -113,16 +115,16 @@ def jacfwd(
     holomorphic: bool = False,
     **options: Any,
 ) -> Kernel:
-    """The Jacobian of a function, in forward mode: by the tangents of each number of the arguments.
+    """The Jacobian of a function, in forward mode: one tangent for each number in the arguments.
 
-    For each array or number of the result, in its structure, there is what `grad` gives for a scalar: with argnums an
-    int an array of the shape of the result followed by that of the argument (in the structure of the argument, if that
-    is a container), with a tuple a tuple of those. The dtype is the argument's. It computes as many tangents as the
-    arguments have numbers: `jacrev` is better where the results have fewer. has_aux: the function returns (value, aux),
-    and the result is (Jacobian, aux). options: as of `jit`.
+    For a result of shape r and an argument of shape s, it is an array of shape r + s and of the argument's dtype. The
+    result keeps its structure, and so does the argument; a tuple of argnums gives a tuple. `jacrev` is better if the
+    results have fewer numbers than the arguments. has_aux: the function returns (value, aux), and the result is
+    (Jacobian, aux).
+    options: as for `jit`.
 
-    Raises mlirad.DifferentiationError (a TypeError), at the place in the source, for results and arguments that are
-    not of floats.
+    Raises mlirad.DifferentiationError (a TypeError), at the place in the source, if a result or argument is not of
+    floats.
     """
     chosen = argnums_of(argnums, grad_position, argnames)
     request = Jacobian(plain(checked_callable(function)), chosen, has_aux, True, holomorphic)
@@ -155,9 +157,9 @@ def jacrev(
     holomorphic: bool = False,
     **options: Any,
 ) -> Kernel:
-    """The Jacobian of a function, in reverse mode: by the cotangents of each number of the result.
+    """The Jacobian of a function, in reverse mode: one cotangent for each number in the result.
 
-    See `jacfwd`, which gives the same. The forward sweep runs once, the reverse sweep for each number of the result.
+    It gives what `jacfwd` gives. The forward sweep runs once, the reverse sweep once for each number in the result.
     """
     chosen = argnums_of(argnums, grad_position, argnames)
     request = Jacobian(plain(checked_callable(function)), chosen, has_aux, False, holomorphic)
@@ -197,9 +199,9 @@ def hessian(
 ) -> Kernel | SparseDerivative:
     """The second derivatives of a function: the Jacobian, in forward mode, of its Jacobian in reverse mode.
 
-    Of a scalar function of an array of shape s it is an array of shape s + s. Otherwise see `jacfwd`: with a tuple of
-    argnums it is a tuple of tuples. With sparsity ("find", or a pattern) it is a matrix of scipy.sparse, whose rows and
-    columns are the numbers of the one argument: see `jacobian`.
+    For a scalar function of an array of shape s, it is an array of shape s + s. A tuple of argnums gives a tuple of
+    tuples; see `jacfwd` for the rest. With sparsity ("find", or a pattern) it is a matrix of scipy.sparse, whose rows
+    and columns are the numbers of the one argument: see `jacobian`.
     """
     chosen = argnums_of(argnums, grad_position, argnames)
     if sparsity is not None:
@@ -216,16 +218,17 @@ def jacobian(
 ) -> SparseDerivative:
     """The Jacobian of a function with respect to one array, as a matrix of scipy.sparse.
 
-    Called like the function, with positional arguments. Row i has the derivatives of number i of the result, column j
-    those with respect to number j of the argument, both in C order. Columns that share no row are computed together, so
-    a tridiagonal Jacobian takes three forward sweeps, whatever its size.
+    Called like the function, with positional arguments. Row i belongs to number i of the result, column j to number j
+    of the argument, both in C order. Columns that share no row are computed together, so a tridiagonal Jacobian takes
+    three forward sweeps, whatever its size.
 
-    sparsity: a matrix of scipy.sparse or a 2-d array, nonzero where a derivative may be; or "find": the pattern is
-    found in the program, once for each shape of the argument and content of the other arguments. It does not depend on
-    the values of the argument: of a branch that they decide, it has both sides. options: as of `jit`.
+    sparsity: a matrix of scipy.sparse or a 2-d array, nonzero wherever a derivative may be nonzero; or "find": the
+    pattern is found in the program, once for each shape of the argument and for each content of the other arguments. It
+    does not depend on the values of the argument: if they decide a branch, the pattern has both sides. options: as for
+    `jit`.
 
-    Raises mlirad.DifferentiationError, at the place in the source, where the values of the argument decide which
-    element is read or how often a loop runs: give the pattern then. ImportError where scipy is not installed.
+    Raises mlirad.DifferentiationError, at the place in the source, if the values of the argument decide which element
+    is read or how often a loop runs: give the pattern then. Raises ImportError if scipy is not installed.
     """
     return _sparse(jacobian, function, argnums, sparsity, options)
 

@@ -32,16 +32,16 @@ def root(
     tol: float | None = None,
     maxiter: int | None = None,
 ) -> X:
-    """x with `function(x, *params)` = 0, an array or a number of the shape of x0, found from x0 on.
+    """The x at which `function(x, *params)` = 0: an array or a number of the shape of x0, where the search begins.
 
-    Its derivatives by the params, of any order, are those of the equation (the implicit function theorem): one linear
-    system for each, whatever the solver does. So are those by what the function takes from around itself. By x0 they
-    are zero. params: any nests of arrays and numbers.
+    The derivatives with respect to params, of any order, follow from the equation (the implicit function theorem),
+    whatever the solver does: one linear system each. So do derivatives with respect to what the function captures.
+    Those with respect to x0 are zero. params: any nests of arrays and numbers.
 
-    solver(function, x0, *params) gives x; by default it is Newton's method. linear_solver(product, b) gives v with
-    product(v) = b; by default it eliminates up to 48 unknowns, and uses GMRES for more. tol, maxiter: of the default
+    solver(function, x0, *params) gives x; the default is Newton's method. linear_solver(product, b) gives v with
+    product(v) = b; the default eliminates up to 48 unknowns, and uses GMRES for more. tol, maxiter: of the default
     solver.
-    Raises ArithmeticError where that does not converge, and where the system is singular.
+    Raises ArithmeticError if the solver does not converge or the system is singular.
     """
     options = {"solver": solver, "linear_solver": linear_solver, "tol": tol, "maxiter": maxiter}
     return _solved(function, "root", x0, params, options)
@@ -57,7 +57,7 @@ def fixed_point(
     tol: float | None = None,
     maxiter: int | None = None,
 ) -> X:
-    """x with `function(x, *params)` = x; by default found by x = function(x, *params) again and again. See `root`."""
+    """The x at which `function(x, *params)` = x; by default x = function(x, *params) is repeated. See `root`."""
     options = {"solver": solver, "linear_solver": linear_solver, "tol": tol, "maxiter": maxiter}
     return _solved(function, "fixed_point", x0, params, options)
 
@@ -72,10 +72,10 @@ def minimize(
     tol: float | None = None,
     maxiter: int | None = None,
 ) -> X:
-    """x at which `function(x, *params)`, a number, has a minimum, found from x0 on.
+    """The x at which `function(x, *params)`, a number, has a minimum; the search begins at x0.
 
-    method: "newton-cg", "bfgs", "gradient-descent", or a function of (function, x0, *params) that gives x. Otherwise
-    see `root`: the equation is that the gradient is zero.
+    method: "newton-cg", "bfgs", "gradient-descent", or a function of (function, x0, *params) that gives x. See `root`
+    for the rest; the equation is that the gradient is zero.
     """
     options = {"method": method, "linear_solver": linear_solver, "tol": tol, "maxiter": maxiter}
     return _solved(function, "minimize", x0, params, options)

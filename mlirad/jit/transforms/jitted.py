@@ -27,28 +27,28 @@ def jit(**options: Any) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
 def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Compile a NumPy function, or a transform of one, when it is called. Also a decorator, with or without options.
 
-    static_argnums, static_argnames: arguments (an int or a name, or several) that the code is specialised on by value;
+    static_argnums, static_argnames: arguments (an int or a name, or several) whose values the code is specialised on;
     they must be hashable. Integers that shapes depend on are found without being named.
-    target: who takes over after the stage `optimized`; "cpu".
-    boundscheck: True; with False, an index out of range is no IndexError but undefined behaviour.
-    cache: True; with False, compiled code is neither looked for nor kept on disk.
-    parallel: False; with True, threads share the work on large arrays, as many as `set_num_threads` or
-    MLIRAD_NUM_THREADS says, or as there are processors. The results do not depend on their number; sums of everything
-    are rounded otherwise than without.
+    target: what takes over after the stage `optimized`; by default "cpu".
+    boundscheck: True; with False, an index out of range is undefined behaviour instead of an IndexError.
+    cache: True; with False, compiled code is neither read from disk nor kept there.
+    parallel: False; with True, threads share the work on large arrays: as many as `set_num_threads` or
+    MLIRAD_NUM_THREADS says, by default one for each processor. Results do not depend on their number, but sums of whole
+    arrays are rounded differently than without.
 
-    checkpoint: None, or how many bytes a reverse sweep may keep of its forward sweep. Loops are then checkpointed, and
-    straight code is recomputed in segments, where the tape would be longer.
-    donate_argnums: positional arguments (an int, or several) whose arrays, those in containers too, the caller needs no
-    longer. A result of the same shape and dtype may then use the memory of one, and be that very array; after the
-    call the content of donated arrays is unspecified. An array that cannot be used so, as it is read-only, not
-    C-contiguous, shares memory with another argument or is returned itself, is left alone. A transform of a jitted
-    function does not take the option over; `jit(grad(f), donate_argnums=0)` has it.
+    checkpoint: None, or how many bytes a reverse sweep may keep from its forward sweep. If the tape would be longer,
+    loops are checkpointed, and straight-line code is recomputed in segments.
+    donate_argnums: positional arguments (an int, or several) whose arrays the caller no longer needs, including arrays
+    in containers. A result of the same shape and dtype may reuse the memory of one, and even be that array; after the
+    call the contents of donated arrays are unspecified. An array that is read-only, not C-contiguous, returned itself,
+    or shares memory with another argument is left alone. A transform of a jitted function does not inherit the option;
+    `jit(grad(f), donate_argnums=0)` has it.
 
-    Other options are the target's: vector_bytes of "cpu" (16, 32, 64, or None for the widest vectors that pay). They
-    must be hashable. The target is loaded here if one is given, and otherwise when something is compiled.
+    Other options belong to the target: vector_bytes of "cpu" (16, 32, 64, or None for the widest vectors that pay).
+    They must be hashable. If one is given, the target is loaded here, otherwise when something is compiled.
 
-    Raises TypeError for an unknown option, naming those there are, and for something that is not callable; ValueError
-    for donated arguments that are static; what the target raises for a value that its option cannot have.
+    Raises TypeError for an unknown option, with a list of the known ones, and for something that is not callable;
+    ValueError for donated arguments that are static; and what the target raises for an invalid value of its option.
     """
     made = options_given(jit, options)
     if function is None:

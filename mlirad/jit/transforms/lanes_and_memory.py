@@ -18,17 +18,17 @@ R = TypeVar("R")
 def vmap(
     function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, **options: Any
 ) -> Kernel[..., Any]:  # its parameters have an axis more than those of the function
-    """`function` of each lane of its arguments: each slice along an axis of their arrays. The results are stacked.
+    """`function` of each lane of its arguments: of each slice along an axis of their arrays. The results are stacked.
 
     in_axes: the axis of the lanes: an int for all arguments, or a tuple or list with an item for each positional
-    argument: an int (negative ones count from the end), None for what every lane gets as it is, or a pytree of these
-    like the argument. Keyword arguments have their lanes along axis 0. A lane of a vector is a number.
-    out_axes: where the axis of the lanes is in the results; None for a result that does not depend on the lane.
-    options: as of `jit`; without them, the options of the function, if it is jitted, except donate_argnums.
+    argument. An item is an int (negative ones count from the end), None if every lane gets the whole argument, or a
+    pytree of these like the argument. Keyword arguments have their lanes along axis 0. A lane of a vector is a number.
+    out_axes: the axis of the lanes in the results; None for a result that is the same in all lanes.
+    options: as for `jit`. By default the options of the function, if it is jitted, except donate_argnums.
 
-    The lanes run one after the other, each as the function itself would; what they write in their own slices of the
-    arguments is written there. Raises ValueError, at the place in the source, where there is no such axis, where the
-    numbers of lanes differ, and where the shape of a result depends on data.
+    The lanes run one after the other, each as the function itself would run. What a lane writes in its own slice of an
+    argument is written there. Raises ValueError, at the place in the source, if there is no such axis, if the numbers
+    of lanes differ, or if the shape of a result depends on data.
     """
     try:
         request = Vmap(plain(checked_callable(function)), axes_of(in_axes), axes_of(out_axes))
@@ -39,15 +39,15 @@ def vmap(
 
 @stands_for(Checkpoint)
 def checkpoint(function: Callable[P, R], /, **options: Any) -> Kernel[P, R]:
-    """`function` itself, which reverse mode runs again instead of storing what it computes inside.
+    """`function`, which reverse mode runs again instead of storing its intermediate results.
 
-    The forward sweep keeps the arguments; the reverse sweep runs the function again from these, and then backwards.
-    Also a decorator. May be nested: a function of checkpointed functions then keeps as little. options: as of `jit`;
-    without them, the options of the function, if it is jitted, except donate_argnums.
+    The forward sweep keeps only the arguments; the reverse sweep runs the function again from them. Also a decorator.
+    It may be nested: a function of checkpointed functions also keeps only its arguments. options: as for `jit`. By
+    default the options of the function, if it is jitted, except donate_argnums.
 
-    Raises, when called, at the place in the source, mlirad.DifferentiationError (a TypeError) for a function that calls
-    itself through its own checkpoint, and mlirad.UnsupportedSyntaxError for one that returns one of its arguments, or a
-    view of one: what is returned is new.
+    When called, raises at the place in the source: mlirad.DifferentiationError (a TypeError) for a function that calls
+    itself through its own checkpoint, and mlirad.UnsupportedSyntaxError for one that returns an argument, or a view of
+    one, because results are new arrays.
     """
     request = Checkpoint(plain(checked_callable(function)))
     return kernel_of(request, options_given(checkpoint, options, inherited(function)))
@@ -57,18 +57,18 @@ def checkpoint(function: Callable[P, R], /, **options: Any) -> Kernel[P, R]:
 def accumulate_grad(
     loss: Callable[P, R], n_micro: int, in_axes: Any = None, reduce: str = "mean", **options: Any
 ) -> Kernel[P, R]:
-    """`loss` of a batch, computed of `n_micro` equal parts of it, one after the other: the mean of the parts' losses.
+    """`loss` of a batch as the mean of the losses of `n_micro` equal parts, computed one after the other.
 
-    Its gradient needs the memory of one part: `value_and_grad(accumulate_grad(loss, 4))(weights, x, y)`. Where loss is
-    a mean over examples, it is the gradient of the whole batch; so it is with reduce="sum" where loss is a sum.
+    Its gradient needs the memory of one part: `value_and_grad(accumulate_grad(loss, 4))(weights, x, y)`. If loss is a
+    mean over examples, this is the gradient for the whole batch. If loss is a sum, use reduce="sum".
 
-    in_axes: the axis of the examples in each argument, as of `vmap`; None for an argument that all parts get as it is.
-    Without in_axes, the first argument (the weights) is such a one, and the others have their examples along axis 0.
-    options: as of `jit`; without them, the options of the function, if it is jitted, except donate_argnums.
+    in_axes: the axis of the examples in each argument, as for `vmap`; None for an argument that every part gets whole.
+    Without in_axes, the first argument (the weights) is whole, and the others have their examples along axis 0.
+    options: as for `jit`. By default the options of the function, if it is jitted, except donate_argnums.
 
-    All that loss returns is averaged: floats, and arrays of floats. Raises TypeError or ValueError for an n_micro or
-    reduce that means nothing; when called, at the place in the source, mlirad.ShapeError (a ValueError) for a batch
-    that cannot be cut into equal parts, and mlirad.DTypeError (a TypeError) for results that are not of floats.
+    All results of loss are averaged: floats, and arrays of floats. Raises TypeError or ValueError for an invalid
+    n_micro or reduce. When called, raises at the place in the source: mlirad.ShapeError (a ValueError) for a batch that
+    cannot be cut into equal parts, and mlirad.DTypeError (a TypeError) for results that are not floats.
     """
     try:
         axes = axes_of(in_axes)
