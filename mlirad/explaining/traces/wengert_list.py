@@ -70,8 +70,8 @@ class WengertList:
 class StepRecorder(Watch):
     """Makes the list of a run.
 
-    Between loops and branches, steps are numbered as in textbooks: by their depth in the graph, and at equal depth in the
-    order of the program.
+    Between loops and branches, steps are numbered as in textbooks: by their depth in the graph. Steps of equal depth
+    keep the order of the program.
     """
 
     wengert: WengertList
