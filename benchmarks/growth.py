@@ -22,7 +22,10 @@ from harness import Work, has, high_water, shortest
 
 import mlirad
 
-NAMES = ("recurrence", "seidel_2d", "products_2d", "newton_each", "trisolve", "cholesky", "limited", "lotka_volterra")
+NAMES = (
+    *("recurrence", "seidel_2d", "products_2d", "newton_each", "trisolve", "cholesky", "limited", "lotka_volterra"),
+    *("row_history", "columns", "slices", "masks"),
+)
 NAMED = ("mlirad", "function", "JAX")
 COLUMNS = (
     "operations",

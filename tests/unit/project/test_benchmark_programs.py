@@ -1,4 +1,4 @@
-"""The programs of the growth benchmark: our gradient is the adjoint written by hand."""
+"""The programs of `growth.py` and `peers.py`: our gradient is the adjoint written by hand, in Numba and in C."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ import pytest
 import mlirad
 
 BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
-NAMES = sorted(path.stem for path in (BENCHMARKS / "programs").glob("[!_]*.py"))
+NAMES = sorted(
+    f"{folder}.{path.stem}" for folder in ("programs", "workloads") for path in (BENCHMARKS / folder).glob("[!_]*.py")
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_gradient_is_the_adjoint_by_hand(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(BENCHMARKS)
-    program = importlib.import_module(f"programs.{name}")
-    monkeypatch.delitem(sys.modules, "programs")
+    program = importlib.import_module(name)
+    monkeypatch.delitem(sys.modules, name.partition(".")[0])
     arguments = program.arguments(program.SIZES[0])
     ours, by_hand = mlirad.grad(program.loss, program.ARGNUMS)(*arguments), program.adjoint(*arguments)
     for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (ours, by_hand)), strict=True):

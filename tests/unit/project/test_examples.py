@@ -35,6 +35,16 @@ def test_spelling_of_lenet(path: Path) -> None:
     assert run_script(path).strip()
 
 
+def test_benchmark_beside_peers() -> None:
+    told = run_script(ROOT / "benchmarks" / "peers.py", "log_sum_exp", "--small", "--memory", "--budget", "0.01")
+    header, _, row, _, _, mean = [line.strip("| ").split(" | ") for line in told.splitlines()]
+    column = dict(zip(header, row, strict=True))
+    assert [column["program"], column["size"]] == ["log_sum_exp", "10,000"]
+    assert float(column["by hand / mlirad"]) > 0
+    assert float(column["memory, MiB"]) >= 0
+    assert "geometric mean" in mean[0]
+
+
 def test_growth_benchmark() -> None:
     told = run_script(ROOT / "benchmarks" / "growth.py", "recurrence", "newton_each", "--operations", "5e3")
     header, _, *rows = [line.strip("| ").split(" | ") for line in told.splitlines()]

@@ -1,0 +1,305 @@
+"""Reads: nothing. Writes: gradients beside peers' in ratios, losses first. Leaves: 0.
+
+    python benchmarks/peers.py --make ENV    # an environment of Python 3.12 or newer with the peers; then run in it:
+    ENV/bin/python benchmarks/peers.py [names] [--memory]
+
+Peers: JAX, PyTorch, adjoints by hand compiled by Numba (with and without its `fastmath`), and C by hand (gcc, whose
+-ffast-math calls the vector functions of libmvec). Those that are not installed are left out. All gradients are
+compared before they are timed.
+
+Contenders take turns in one process on one core, each with one thread. The figure is the median of processor time, as
+a ratio to mlirad's. Compile time is the first call's, less a later one's; memory is the most by which a call raises the
+resident set, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import importlib
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from harness import MINIMUM_SAMPLE, Work, has, high_water
+
+import mlirad
+
+ARRAYS = ("chain", "log_sum_exp", "cross_entropy", "network", "mixture", "attention", "k_means", "jacobi_2d")
+LOOPS = ("recurrence", "seidel_2d", "cholesky", "trisolve", "newton_each", "lotka_volterra", "row_history", "masks")
+ROOT = Path(__file__).resolve().parent.parent
+NEEDED = ("jax", "torch==2.13.0", "numba", "scipy")
+ONE_THREAD = {
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+LOOP_SIZES = 2  # of a loop program, the second and the third size: the first is a matter of calls
+
+
+# --- contenders: each gives the gradient of a workload at arguments, as a function without arguments ---------------
+
+
+def of_mlirad(program: ModuleType, arguments: Sequence[Any]) -> Work:
+    return partial(mlirad.grad(program.loss, program.ARGNUMS), *arguments)
+
+
+def of_jax(program: ModuleType, arguments: Sequence[Any]) -> Work | None:
+    if not has("jax") or getattr(program, "jax_loss", None) is None:
+        return None
+    import jax  # pyright: ignore[reportMissingImports]  # optional
+
+    jax.config.update("jax_enable_x64", True)
+    statics = tuple(k for k, each in enumerate(arguments) if isinstance(each, int))
+    compiled = jax.jit(jax.grad(program.jax_loss(), program.ARGNUMS), static_argnums=statics)
+    return lambda: jax.block_until_ready(compiled(*arguments))
+
+
+def of_torch(program: ModuleType, arguments: Sequence[Any]) -> Work | None:
+    if not has("torch") or not hasattr(program, "torch_loss"):
+        return None
+    import torch  # pyright: ignore[reportMissingImports]  # optional
+
+    torch.set_num_threads(1)
+    loss = program.torch_loss()
+    chosen = (program.ARGNUMS,) if isinstance(program.ARGNUMS, int) else program.ARGNUMS
+    given = [torch.from_numpy(each) if isinstance(each, np.ndarray) else each for each in arguments]
+    leaves = [given[k].requires_grad_() for k in chosen]
+
+    def work() -> Any:
+        found = torch.autograd.grad(loss(*given), leaves)
+        return found[0] if isinstance(program.ARGNUMS, int) else found
+
+    return work
+
+
+def of_numba(program: ModuleType, arguments: Sequence[Any], is_fast: bool = False) -> Work | None:
+    if not hasattr(program, "adjoint"):
+        return None
+    import numba
+
+    return partial(numba.njit(fastmath=is_fast)(program.adjoint.py_func), *arguments)
+
+
+def of_c(program: ModuleType, arguments: Sequence[Any]) -> Work | None:
+    compiler = shutil.which("gcc")
+    if compiler is None or not hasattr(program, "C"):
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "gradient.so"
+        flags = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", "-x", "c", "-"]
+        command = [compiler, *flags, "-o", str(library), "-lmvec", "-lm"]
+        subprocess.run(command, input=program.C, text=True, check=True)
+        gradient = ctypes.CDLL(str(library)).gradient
+    gradient.argtypes, gradient.restype = (ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p), None
+    (x,) = arguments
+
+    def work() -> np.ndarray:
+        g = np.empty_like(x)
+        gradient(x.size, x.ctypes.data, g.ctypes.data)
+        return g
+
+    return work
+
+
+CONTENDERS: Mapping[str, Callable[[ModuleType, Sequence[Any]], Work | None]] = {
+    "mlirad": of_mlirad,
+    "JAX": of_jax,
+    "PyTorch": of_torch,
+    "by hand": of_numba,
+    "by hand, fastmath": partial(of_numba, is_fast=True),
+    "C, libmvec": of_c,
+}
+PEERS = tuple(CONTENDERS)[1:]
+
+
+# --- measurements -------------------------------------------------------------------------------------------------
+
+
+def medians(contenders: Mapping[str, Work], budget: float) -> dict[str, float]:
+    """Seconds of processor time for a call, all threads counted."""
+    once = {name: processor_time(work, 1) for name, work in contenders.items()}
+    calls = {name: max(1, int(MINIMUM_SAMPLE / max(seconds, 1e-9))) for name, seconds in once.items()}
+    one_round = sum(once[name] * calls[name] for name in contenders)
+    samples: dict[str, list[float]] = {name: [] for name in contenders}
+    order = list(contenders.items())
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(max(5, min(51, int(budget / one_round)))):
+            for name, work in order:
+                samples[name].append(processor_time(work, calls[name]))
+            order.append(order.pop(0))
+    finally:
+        gc.enable()
+    return {name: statistics.median(values) for name, values in samples.items()}
+
+
+def processor_time(work: Work, calls: int) -> float:
+    start = time.process_time()
+    for _ in range(calls):
+        work()
+    return (time.process_time() - start) / calls
+
+
+def first_call(make: Callable[[], Work | None]) -> tuple[Work | None, float]:
+    """The contender, called twice, and what its first call takes more than the second, in seconds."""
+    start = time.perf_counter()
+    work = make()
+    if work is None:
+        return None, 0.0
+    work()
+    first = time.perf_counter() - start
+    start = time.perf_counter()
+    work()
+    return work, max(0.0, first - (time.perf_counter() - start))
+
+
+def peak(name: str, size: int, contender: str) -> int | None:
+    """Bytes by which a call raises the resident set, in a process of its own."""
+    command = [sys.executable, __file__, name, "--peak", contender, "--size", str(size)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(told.stdout.splitlines()[-1])
+
+
+def difference(one: Any, other: Any) -> float:
+    """The largest, relative to the largest element."""
+    pairs = zip(one, other, strict=True) if isinstance(one, tuple | list) else [(one, other)]
+    return max(
+        float(np.max(np.abs(a - b)) / np.max(np.abs(b))) for a, b in ((np.asarray(a), np.asarray(b)) for a, b in pairs)
+    )
+
+
+def program_of(name: str) -> ModuleType:
+    return importlib.import_module(f"{'workloads' if name in ARRAYS else 'programs'}.{name}")
+
+
+def sizes_of(name: str) -> Sequence[int]:
+    return program_of(name).SIZES if name in ARRAYS else program_of(name).SIZES[1 : 1 + LOOP_SIZES]
+
+
+class Measured:
+    """Of a workload at one size: processor time of each contender, compile time, memory."""
+
+    def __init__(self, name: str, size: int, budget: float, with_memory: bool):
+        program = program_of(name)
+        arguments = program.arguments(size)
+        self.name, self.size = name, size
+        made = {each: first_call(partial(make, program, arguments)) for each, make in CONTENDERS.items()}
+        works = {each: work for each, (work, _) in made.items() if work is not None}
+        self.compile = {each: seconds for each, (work, seconds) in made.items() if work is not None}
+        expected = works["mlirad"]()
+        self.apart = max(difference(work(), expected) for work in works.values())
+        if self.apart > 1e-8:
+            raise AssertionError(f"{name} at {size}: gradients differ by {self.apart:.1e}")
+        self.times = medians(works, budget)
+        self.memory = {each: peak(name, size, each) for each in works} if with_memory else {}
+
+    def ratio(self, peer: str) -> float | None:
+        """How much more time the peer takes: below 1, mlirad loses."""
+        return self.times[peer] / self.times["mlirad"] if peer in self.times else None
+
+    @property
+    def worst(self) -> float:
+        return min(filter(None, map(self.ratio, PEERS)), default=1.0)
+
+    def row(self) -> list[str]:
+        ratios = ("-" if (found := self.ratio(peer)) is None else f"{found:.2f}" for peer in PEERS)
+        ours = [f"{self.size:,}", f"{self.times['mlirad'] * 1e6:,.0f}", *ratios]
+        others = [self.compile[each] for each in ("JAX", "PyTorch") if each in self.compile]
+        ours += [f"{self.compile['mlirad']:.2f}", " ".join(f"{each:.2f}" for each in others) or "-"]
+        return [*ours, *(_mebibytes(self.memory.get(each)) for each in ("mlirad", "by hand"))]
+
+
+def _mebibytes(count: int | None) -> str:
+    return "-" if count is None else f"{count / 2**20:.1f}"
+
+
+COLUMNS = (
+    *("program", "size", "mlirad, us", *(f"{peer} / mlirad" for peer in PEERS)),
+    *("compile, s", "JAX and PyTorch, s", "memory, MiB", "by hand, MiB"),
+)
+
+
+def table(found: Sequence[Measured]) -> Iterator[str]:
+    """In Markdown, losses first."""
+    yield f"| {' | '.join(COLUMNS)} |"
+    yield "|---" + "|---:" * (len(COLUMNS) - 1) + "|"
+    for each in sorted(found, key=lambda measured: measured.worst):
+        yield f"| {each.name} | {' | '.join(each.row())} |"
+    means = (_mean(list(filter(None, (each.ratio(peer) for each in found)))) for peer in PEERS)
+    best = [min(filter(None, (each.ratio("JAX"), each.ratio("PyTorch"))), default=None) for each in found]
+    yield f"| geometric mean | | | {' | '.join(means)} | | | | |"
+    yield ""
+    yield f"Beside the better of JAX and PyTorch: {_mean(list(filter(None, best)))} in the geometric mean."
+
+
+def _mean(ratios: Sequence[float]) -> str:
+    return f"{statistics.geometric_mean(ratios):.2f}" if ratios else "-"
+
+
+# --- the environment ----------------------------------------------------------------------------------------------
+
+
+def make_environment(folder: Path) -> None:
+    """A virtual environment of the newest Python that there is, with this project and the peers."""
+    candidates = [shutil.which(f"python3.{minor}") for minor in (13, 12)]
+    candidates += sorted(map(str, Path.home().glob(".pyenv/versions/3.1[23].*/bin/python")), reverse=True)
+    python = next(filter(None, candidates), sys.executable)
+    subprocess.run([python, "-m", "venv", str(folder)], check=True)
+    subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "-q", str(ROOT), *NEEDED], check=True)
+    print(f"made; now: {folder}/bin/python benchmarks/peers.py")
+
+
+def alone() -> None:
+    """Run again with one thread for each library, and on one core."""
+    if os.environ.get("XLA_FLAGS") != ONE_THREAD["XLA_FLAGS"]:
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ONE_THREAD})
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=(*ARRAYS, *LOOPS), help="which; all if none is named")
+    parser.add_argument("--make", type=Path, metavar="ENV", help="make the environment, and measure nothing")
+    parser.add_argument("--budget", type=float, default=10.0, help="seconds of measurements for one size")
+    parser.add_argument("--memory", action="store_true", help="measure memory too")
+    parser.add_argument("--small", action="store_true", help="the first size only")
+    parser.add_argument("--peak", choices=tuple(CONTENDERS), help=argparse.SUPPRESS)
+    parser.add_argument("--size", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.make:
+        make_environment(options.make)
+        return 0
+    alone()
+    if options.peak:
+        (name,) = options.names
+        program = program_of(name)
+        made = CONTENDERS[options.peak](program, program.arguments(options.size))
+        assert made is not None
+        made()
+        print(json.dumps(high_water(lambda: made)))
+        return 0
+    found: list[Measured] = []
+    for name in options.names:
+        for size in sizes_of(name)[: 1 if options.small else None]:
+            found.append(Measured(name, size, options.budget, options.memory))
+            print(f"{name} {size}: {found[-1].times}", file=sys.stderr, flush=True)
+    print("\n".join(table(found)))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
