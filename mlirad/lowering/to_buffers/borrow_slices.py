@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import func, tensor
+from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.linalg.ops import CopyOp
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -22,6 +22,8 @@ from mlirad.dialect.core.expr import insert
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.lowering.tensor_memory import is_same_slice, is_thin_view, is_written_where_read
 from mlirad.lowering.to_buffers.buffer_webs import Webs
+
+_CASTS = (arith.ConstantOp, arith.IndexCastOp)
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> tuple[SSAValue, ...]:
     if chain is None or not _is_exclusive(op, chain, webs):
         return ()
     loan = _loan(op, chain)
+    for place in (*op.offsets, *op.sizes, *op.strides):
+        _move_casts(place, chain.first, webs)
     with in_place_of(chain.first):
         if loan is None:
             loan = insert(_extract_slice(op, chain.start.type)).result
@@ -92,9 +96,8 @@ def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
     begin, end = webs.place.get(chain.first), webs.place[op]
     if begin is None:
         return False
-    for value in (op.dest, *op.offsets, *op.sizes, *op.strides):
-        if isinstance(value.owner, Operation) and webs.place.get(value.owner, begin) >= begin:
-            return False
+    if not all(_is_early(value, begin, webs) for value in (op.dest, *op.offsets, *op.sizes, *op.strides)):
+        return False
     for user, index in _accesses(op.dest):
         if user is op and index == 1:
             continue
@@ -108,6 +111,26 @@ def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
         if _is_used_after(value, op, webs) or any(isinstance(user, func.CallOp) for user, _ in _accesses(value)):
             return False
     return True
+
+
+def _is_early(value: SSAValue, begin: int, webs: Webs) -> bool:
+    """Whether a value is there at a place, or is a number that can be moved to before it."""
+    owner = value.owner
+    if not isinstance(owner, Operation) or webs.place.get(owner, begin) < begin:
+        return True
+    return isinstance(owner, _CASTS) and all(_is_early(operand, begin, webs) for operand in owner.operands)
+
+
+def _move_casts(value: SSAValue, first: Operation, webs: Webs) -> None:
+    """Move what makes a number to before an op, if it is not there."""
+    owner = value.owner
+    if isinstance(owner, _CASTS) and webs.place.get(owner, 0) >= webs.place[first]:
+        for operand in owner.operands:
+            _move_casts(operand, first, webs)
+        assert first.parent is not None
+        owner.detach()
+        first.parent.insert_op_before(owner, first)
+        webs.place[owner] = webs.place[first]
 
 
 def _is_used_after(value: SSAValue, op: Operation, webs: Webs) -> bool:

@@ -10,6 +10,7 @@ and if it reads of what the run writes only the row that it is at. Whole sums ar
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -244,8 +245,7 @@ class _Run:
 
     by_row: memory of which only a row is touched at a time, and what these rows are of. whole: memory that may be read
     anywhere. written, summed: memory that is written row by row, and that all rows are added to. fills: of memory that
-    nothing in the run has touched yet. later: ops that need whole sums, and go behind the run. touches: how many nests
-    touch memory by rows.
+    nothing in the run has touched yet. later: ops that need whole sums, and go behind the run.
     """
 
     rows: int
@@ -256,7 +256,6 @@ class _Run:
     summed: set[SSAValue] = field(default_factory=set)
     fills: dict[SSAValue, _Nest] = field(default_factory=dict)
     later: list[Operation] = field(default_factory=list)
-    touches: dict[SSAValue, int] = field(default_factory=dict)
 
     def takes(self, op: Operation) -> bool:
         """Join an op to the run, or let it stay before the run or go behind it; False if the run ends before it."""
@@ -323,9 +322,6 @@ class _Run:
             else:
                 self.by_row[each.base] = each.rows_of
                 self.written.add(each.base)
-        if isinstance(nest.op, GenericOp):
-            for base in {each.base for each in (*nest.inputs, *nest.outputs)}:
-                self.touches[base] = self.touches.get(base, 0) + 1
         self.nests.append(nest)
 
     def _may_stay(self, op: Operation) -> bool:
@@ -346,15 +342,24 @@ class _Run:
         return not (isinstance(op, GenericOp) and any(isinstance(each, memref.LoadOp) for each in op.body.block.ops))
 
     def is_worthwhile(self, least: int) -> bool:
-        """Whether several nests touch the same rows, and all rows together are many bytes."""
-        is_shared = any(count > 1 for base, count in self.touches.items() if base in self.by_row)
-        return is_shared and self.row_bytes * self.rows >= least and self.row_bytes <= _LONGEST_ROW
+        """Whether several nests touch much of the same rows, and all rows together are many bytes."""
+        touches = Counter[SSAValue]()
+        for nest in self.nests:
+            if isinstance(nest.op, GenericOp):
+                touches.update({each.rows_of for each in (*nest.inputs, *nest.outputs) if each.axis is not None})
+        bytes, all_bytes = self.bytes_of_rows(), self.row_bytes
+        shared = sum([bytes[rows] for rows, count in touches.items() if count > 1])
+        return 4 * shared >= all_bytes and all_bytes * self.rows >= least and all_bytes <= _LONGEST_ROW
+
+    def bytes_of_rows(self) -> dict[SSAValue, int]:
+        """Of one row of each array that a block holds rows of."""
+        accesses = (each for nest in self.nests for each in (*nest.inputs, *nest.outputs) if each.axis is not None)
+        return {each.rows_of: each.row_bytes for each in accesses}
 
     @property
     def row_bytes(self) -> int:
         """Of what a block holds of each array."""
-        accesses = (each for nest in self.nests for each in (*nest.inputs, *nest.outputs) if each.axis is not None)
-        return sum({each.rows_of: each.row_bytes for each in accesses}.values())
+        return sum(self.bytes_of_rows().values())
 
     def block_of(self, bytes: int) -> int | None:
         """How many rows a block has; None if the run is to stay as it is."""

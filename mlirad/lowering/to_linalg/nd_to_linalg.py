@@ -16,7 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
 from xdsl.passes import ModulePass
 
 from mlirad.analysis.bounds import element_bound, note_bound, noted_bound
@@ -77,7 +77,8 @@ class NdToLinalg(ModulePass):
             with building(function.parent):
                 lowering.op(function, FusionPlan())
         for old, fill in reversed(lowering.fills):
-            if fill.parent is not None and (old.has_more_than_one_use() or fill.results[0].has_more_than_one_use()):
+            is_shared = old.has_more_than_one_use() or fill.results[0].has_more_than_one_use()
+            if fill.parent is not None and (is_shared or _is_inserted_elsewhere(fill)):
                 fill_each_use(fill)
         for function in functions:
             erase(function)
@@ -263,13 +264,23 @@ def _keep_bound(op: NdOp, results: Sequence[SSAValue], lowered: Iterable[Operati
         note_bound(each, bound)
 
 
+def _is_inserted_elsewhere(fill: FillOp) -> bool:
+    """Whether an op in another block, in a loop say, puts it into a slice."""
+    uses = fill.results[0].uses
+    return any(_is_inserted(use) and use.operation.parent is not fill.parent for use in uses)
+
+
+def _is_inserted(use: Use) -> bool:
+    return isinstance(use.operation, tensor.InsertSliceOp) and use.index == 0
+
+
 def fill_each_use(fill: FillOp) -> None:
-    """Fill again for each use that would overwrite the memory: a copy costs more."""
+    """Fill again for each use that would overwrite the memory, or put it into a slice: a copy costs more."""
     memory = fill.operands[1].owner
     if not isinstance(memory, tensor.EmptyOp):
         return
     for use in list(fill.results[0].uses):
-        if takes(use):
+        if takes(use) or _is_inserted(use):
             with in_place_of(use.operation):
                 again = filled(fill.operands[0], memory.tensor.type, list(memory.operands))
                 use.operation.operands[use.index] = again

@@ -139,11 +139,12 @@ def _assemble(text: str) -> str:
 
 
 def _linalg() -> list[ModulePass]:
+    from mlirad.lowering.to_linalg.gather_slices import GatherSlices
     from mlirad.lowering.to_linalg.merge_nests import MergeNests
     from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
     from mlirad.lowering.to_linalg.widen_halves import WidenHalves
 
-    return [WidenHalves(), NdToLinalg(), MergeNests()]
+    return [WidenHalves(), GatherSlices(), NdToLinalg(), MergeNests()]
 
 
 def _bufferized(parallel: bool) -> list[ModulePass]:
