@@ -90,7 +90,9 @@ def definition_of(function: Any) -> SourceLocation | None:
 
 def _is_own_wrapper(function: Any) -> bool:
     """Whether mlirad has made a function of another one."""
-    home = function.__globals__["__name__"] if isinstance(function, FunctionType) else type(function).__module__
+    home = (
+        str(function.__globals__.get("__name__")) if isinstance(function, FunctionType) else type(function).__module__
+    )
     return home.startswith("mlirad.") and getattr(function, "__wrapped__", None) is not None
 
 

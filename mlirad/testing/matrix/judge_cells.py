@@ -32,8 +32,10 @@ class Reason:
 
 
 REASONS = (
-    Reason("m", "sparse matrices are not compiled", "are made outside of compiled functions"),
-    Reason("o", "a transform inside a compiled function has no option 'checkpoint'", "is an option of the outermost"),
+    Reason("m", "sparse matrices are not compiled", "Sparse Jacobians and Hessians inside compiled functions"),
+    Reason(
+        "o", "a transform inside a compiled function has no option 'checkpoint'", "on any but the outermost transform"
+    ),
     Reason("p", "the sparsity pattern cannot be found", "there is no such pattern"),
     Reason("s", "needs this array again in every trip, and its size has no bound", "of a function that calls itself"),
 )
