@@ -14,6 +14,7 @@ from typing import Any
 
 import mlirad
 from mlirad.errors import DifferentiationError
+from mlirad.interop.mindspore.kept import Kept
 from mlirad.interop.mindspore.tensors import Parameter, Tensor, data_of
 from mlirad.location import SourceLocation
 
@@ -24,13 +25,26 @@ class WithRule:
     """What a class has whose objects compute by `construct`, and may have a rule."""
 
     construct: Any  # a method of any inputs
+    _made = ("_rule", Kept.NAME)
 
     def __init__(self) -> None:
+        self._find_rule()
+
+    def _find_rule(self) -> None:
         self._rule: Any = None
         _known.add(self)
         for kind in reversed(type(self).__mro__):
             if kind in _getters:
                 self._take(_getters[kind])
+
+    # A copy has a rule of its own, and nothing that was made of the original.
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: each for name, each in vars(self).items() if name not in self._made}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._find_rule()
 
     def _take(self, getter: Callable[[Any], Function]) -> None:
         """Let the derivative be what the getter gives."""

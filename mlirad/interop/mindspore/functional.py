@@ -13,6 +13,7 @@ import numpy as np
 
 import mlirad
 from mlirad.interop.mindspore.bprop import written
+from mlirad.interop.mindspore.kept import OncePerFunction
 from mlirad.interop.mindspore.modes import run
 from mlirad.interop.mindspore.tensors import Parameter, Tensor, as_tensors, data_of, require_floats
 from mlirad.library.lifted import Lifted
@@ -39,6 +40,7 @@ def grad(
     return gradients
 
 
+@OncePerFunction
 def value_and_grad(
     fn: Function, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
 ) -> Function:
@@ -125,6 +127,7 @@ def _pairs(gradients: Any) -> Iterator[tuple[Any, Any]]:
 # --- directions and Jacobians -----------------------------------------------------------------------------------
 
 
+@OncePerFunction
 def _with_aux(fn: Function) -> Function:
     """fn, whose outputs are the first one and what comes with it: one, or a tuple."""
 
@@ -163,11 +166,13 @@ def vjp(fn: Function, *inputs: Any, weights: Any = None, has_aux: bool = False) 
     return (outputs, pull, *aux)
 
 
+@OncePerFunction
 def jacfwd(fn: Function, grad_position: Any = 0, has_aux: bool = False) -> Function:
     """All derivatives, in forward mode: for each output a tensor of its shape followed by that of the argument."""
     return _jacobian(mlirad.jacfwd, fn, grad_position, has_aux)
 
 
+@OncePerFunction
 def jacrev(fn: Function, grad_position: Any = 0, has_aux: bool = False) -> Function:
     """All derivatives, in reverse mode: see jacfwd."""
     return _jacobian(mlirad.jacrev, fn, grad_position, has_aux)

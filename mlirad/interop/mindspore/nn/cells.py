@@ -10,6 +10,7 @@ from typing import Any
 
 import mlirad
 from mlirad.interop.mindspore.bprop import WithRule
+from mlirad.interop.mindspore.kept import OncePerFunction
 from mlirad.interop.mindspore.modes import GRAPH_MODE, get_context, run
 from mlirad.interop.mindspore.tensors import Parameter
 
@@ -24,10 +25,11 @@ class Cell(WithRule):
     def __init__(self) -> None:
         super().__init__()
         self.training, self._recomputes = False, False
-        self._compiled: Any = None
-        bprop = getattr(self, "bprop", None)
-        if bprop is not None:
-            self._take(lambda _: bprop)
+
+    def _find_rule(self) -> None:
+        super()._find_rule()
+        if hasattr(self, "bprop"):
+            self._take(lambda cell: cell.bprop)
 
     def __call__(self, *args: Any) -> Any:
         return _called(self, *args)
@@ -62,9 +64,7 @@ class _Called:
     def __call__(self, cell: Cell, *args: Any) -> Any:
         if get_context("mode") != GRAPH_MODE:
             return cell.construct(*args)
-        if cell._compiled is None:
-            cell._compiled = mlirad.jit(cell)
-        return run(cell._compiled, *args)
+        return run(_compiled(cell), *args)
 
     @staticmethod
     def __mlirad_function__(cell: Cell, *args: Any) -> Any:
@@ -73,6 +73,7 @@ class _Called:
 
 
 _called = _Called()
+_compiled = OncePerFunction(lambda cell: mlirad.jit(cell))
 
 
 def _parts(cell: Cell) -> Iterator[tuple[str, Any]]:

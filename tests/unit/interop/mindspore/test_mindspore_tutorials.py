@@ -5,6 +5,7 @@ PyTorch 2.13 gave the constants once, on the CPU, from the same weights: float32
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -312,6 +313,44 @@ def test_recomputation_and_accumulation() -> None:
     assert parts[:3] == [None, None, None] and parts[3] is not None
     for found, each in zip(parts[3], expected, strict=True):
         close(4 * found, each, 2e-6)
+
+
+def test_what_is_made_of_a_function_once() -> None:
+    net = Network()
+    by_input, by_weights = ms.grad(net), ms.value_and_grad(net, None, weights=net.trainable_params())
+    assert ms.value_and_grad(net, None, weights=net.trainable_params()) is by_weights
+    close(by_input(X), W.asnumpy().sum(axis=1))
+    other = copy.deepcopy(net)
+    other.w.set_data(2 * W)
+    assert ms.value_and_grad(other) is not ms.value_and_grad(net)
+    close(ms.grad(other)(X), 2 * W.asnumpy().sum(axis=1))
+    close(other(X) - net(X), W.asnumpy().sum(axis=0))
+    rule = copy.deepcopy(UsesScaled())
+    rule.w.set_data(Tensor([5.0]))
+    assert ms.grad(rule)(Tensor([2.0])).item() == 10 * 5 * 2 + 5 * 2
+
+
+# --- the lecture ------------------------------------------------------------------------------------------------
+
+
+def swelling(x: Any) -> Any:
+    y = np.exp(x)
+    z = y + y * y
+    return np.exp(z) + np.sin(z)
+
+
+def of_two(x1: Any, x2: Any) -> Any:
+    return np.log(x1) + x1 * x2 - np.sin(x2)
+
+
+@MODES
+def test_lecture(mode: int) -> None:
+    ms.set_context(mode=mode)
+    close(ms.grad(swelling)(0.5), 555.9719679015084, 1e-15)
+    value, slopes = ms.value_and_grad(of_two, (0, 1))(2.0, 5.0)
+    close([value, *slopes], [np.log(2) + 10 - np.sin(5), 5.5, 2 - np.cos(5)], 1e-15)
+    jacobian, (pulled,) = ms.jacrev(stretched)(X), ms.vjp(stretched, X)[1](Tensor(np.arange(5.0), ms.float32))
+    close(pulled, jacobian.asnumpy().T @ np.arange(5.0))
 
 
 # --- optimizers, and LeNet --------------------------------------------------------------------------------------
