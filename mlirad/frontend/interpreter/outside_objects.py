@@ -95,6 +95,9 @@ def object_value(context: Context, value: Any, path: Path | None) -> Value:
         return method(context, value, path)
     if id(value) in context.stand_ins:
         return stand_in(context, value, path)
+    if (field := field_of_array(value)) is not None:
+        guard_keys(context, value, path)
+        return object_value(context, getattr(value, field), step(path or Path(value, ""), "attribute", field))
     path = path or _path_of_itself(value)
     if is_container(value):
         return container(context, value, path)
@@ -116,8 +119,15 @@ def stand_in(context: Context, value: Any, path: Path | None) -> Value:
     context.captures_used.add(name)
     keys, _ = tree.children(value) or ((), ())
     array = context.state.frames[0][name]
+    if field_of_array(value) is not None:
+        return array
     owner = Owner(BORROWED.format(type(value).__name__), is_shared=True)
     return context.new_object(Entry(type(value), keys or (), (array,), owner))
+
+
+def field_of_array(value: Any) -> str | None:
+    """The field of an object that is its array in compiled code: its class says so."""
+    return getattr(type(value), "__mlirad_array__", None)
 
 
 def guard(context: Context, path: Path | None, value: Any) -> None:

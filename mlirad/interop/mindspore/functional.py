@@ -62,12 +62,14 @@ def value_and_grad(
     numbers = (positions,) if isinstance(positions, int) else positions
     by_both = mlirad.value_and_grad(Lifted(scalar, held), (0, *[each + 1 for each in numbers]), True)
 
+    names, is_one = [each.name for each in held], isinstance(weights, Parameter)
+
     def of_weights(*args: Any) -> Any:
-        (_, outputs), (found, *by_args) = run(by_both, tuple([each.data for each in held]), *args)
-        by_weights: Any = as_tensors(found)
+        (_, outputs), (found, *by_args) = run(by_both, tuple([data_of(each) for each in held]), *args)
+        by_weights: Any = found
         if return_ids:
-            by_weights = tuple([(each.name, slope) for each, slope in zip(held, by_weights, strict=True)])
-        if isinstance(weights, Parameter):
+            by_weights = tuple([(name, slope) for name, slope in zip(names, found, strict=True)])
+        if is_one:
             by_weights = by_weights[0]
         if grad_position is None:
             return outputs, by_weights
@@ -156,12 +158,12 @@ def vjp(fn: Function, *inputs: Any, weights: Any = None, has_aux: bool = False) 
     else:
         held = (weights,) if isinstance(weights, Parameter) else tuple(weights)
         require_floats(held)
-        arrays = tuple([each.data for each in held])
+        arrays = tuple([data_of(each) for each in held])
         outputs, pullback, *aux = run(mlirad.vjp, Lifted(function, held), arrays, *inputs, has_aux=has_aux)
 
     def pull(*v: Any) -> Any:
         found = run(pullback, v if isinstance(outputs, tuple) else v[0])
-        return found if weights is None else (found[1:], as_tensors(found[0]))
+        return found if weights is None else (found[1:], found[0])
 
     return (outputs, pull, *aux)
 
@@ -181,20 +183,12 @@ def jacrev(fn: Function, grad_position: Any = 0, has_aux: bool = False) -> Funct
 def _jacobian(transform: Function, fn: Function, position: Any, has_aux: bool) -> Function:
     function = _with_aux(fn) if has_aux else fn
 
-    @wraps(written(fn), updated=())
-    def on_arrays(*arrays: Any) -> Any:
-        return _arrays(function(*[Tensor(each) for each in arrays]))
-
-    derivative = transform(on_arrays, position, has_aux)
+    derivative = transform(function, position, has_aux)
 
     def jacobian(*args: Any) -> Any:
-        return as_tensors(run(derivative, *[data_of(each) for each in args]))
+        return run(derivative, *args)
 
     return jacobian
-
-
-def _arrays(value: Any) -> Any:
-    return tuple([_arrays(each) for each in value]) if isinstance(value, tuple | list) else data_of(value)
 
 
 # --- memory -----------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mlirad
+from mlirad.interop.mindspore.tensors import arrays_in, as_tensors
 from mlirad.jit.debug_modes import op_by_op
 from mlirad.jit.kernel import Kernel
 
@@ -48,15 +49,16 @@ def get_context(name: str) -> Any:
 
 
 class _Run:
-    """function(*args), in the mode that is set. In compiled code it is the call itself."""
+    """function(*args), in the mode that is set, on the arrays in tensors. In compiled code it is the call itself."""
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        arrays = arrays_in(args)
         if _current.mode == PYNATIVE_MODE:
             with op_by_op():
-                return function(*args, **kwargs)
+                return as_tensors(function(*arrays, **kwargs))
         if isinstance(function, Kernel):
             function = _for_target(function, _current.device_target.lower())
-        return function(*args, **kwargs)
+        return as_tensors(function(*arrays, **kwargs))
 
     @staticmethod
     def __mlirad_function__(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Tensors and parameters: dataclasses of one array, which are pytrees to the core.
+"""Tensors and parameters: objects of one array. In compiled code they are that array.
 
-Reads: arrays, numbers and lists. Writes: nothing. Leaves: tensors; compiled code computes with the arrays in them.
+Reads: arrays, numbers and lists. Writes: nothing. Leaves: tensors.
 """
 
 from __future__ import annotations
@@ -30,27 +30,33 @@ class Tensor:
 
     data: Any
 
-    __mlirad_stores_fields__ = True
+    # What tensors are in compiled code.
+    __mlirad_array__ = "data"
+
+    @staticmethod
+    def __mlirad_made__(data: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
+        return _array(data, dtype)
 
     def __init__(self, data: Any, dtype: Any = None, requires_grad: bool = False):
-        self.data = _array(data, dtype)
+        made = _array(data, dtype)
+        self.data = made if isinstance(made, np.ndarray) else np.asarray(made)
         self.requires_grad = requires_grad
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return np.shape(self.data)
+        return self.data.shape
 
     @property
     def ndim(self) -> int:
-        return np.ndim(self.data)
+        return self.data.ndim
 
     @property
     def size(self) -> int:
-        return np.size(self.data)
+        return self.data.size
 
     @property
     def dtype(self) -> np.dtype:
-        return np.asarray(self.data).dtype
+        return self.data.dtype
 
     @property
     def T(self) -> Tensor:
@@ -123,14 +129,14 @@ class Tensor:
         return Tensor(np.reshape(self.data, shape[0] if isinstance(shape[0], tuple) else shape))
 
     def astype(self, dtype: Any) -> Tensor:
-        return Tensor(np.asarray(self.data).astype(dtype))
+        return Tensor(self.data.astype(dtype))
 
     def asnumpy(self) -> np.ndarray:
         """The array itself, not a copy."""
-        return np.asarray(self.data)
+        return self.data
 
     def item(self) -> Any:
-        return np.asarray(self.data).item()
+        return self.data.item()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.data, dtype) if copy else np.asarray(self.data, dtype)
@@ -152,8 +158,6 @@ class Parameter(Tensor):
     `trainable_params()`.
     """
 
-    __mlirad_stores_fields__ = True
-
     def __init__(self, data: Any, name: str | None = None, requires_grad: bool = True):
         super().__init__(np.array(data_of(data)) if isinstance(data, Tensor) else data, None, requires_grad)
         self.name = name
@@ -171,11 +175,12 @@ class Parameter(Tensor):
 
 
 def _array(data: Any, dtype: Any) -> Any:
-    if isinstance(data, Tensor):
-        data = data.data
-    is_of_python = not isinstance(data, np.ndarray | np.generic)
+    """The array of a tensor; in compiled code also a number."""
+    data = data_of(data)
+    if isinstance(data, np.ndarray | np.generic) or not isinstance(data, int | float | list | tuple):
+        return data if dtype is None else np.asarray(data, dtype)
     made = np.asarray(data, dtype)
-    return made.astype(np.float32) if dtype is None and is_of_python and made.dtype == np.float64 else made
+    return made.astype(np.float32) if dtype is None and made.dtype == np.float64 else made
 
 
 def data_of(value: Any) -> Any:
@@ -183,13 +188,22 @@ def data_of(value: Any) -> Any:
     return value.data if isinstance(value, Tensor) else value
 
 
+def arrays_in(value: Any) -> Any:
+    """Arrays in place of the tensors in tuples, lists and dicts."""
+    if type(value) in (tuple, list):
+        return type(value)(arrays_in(each) for each in value)
+    if type(value) is dict:
+        return {key: arrays_in(each) for key, each in value.items()}
+    return data_of(value)
+
+
 def as_tensors(value: Any) -> Any:
-    """Tensors of the arrays in tuples and lists, and in place of parameters."""
-    if isinstance(value, tuple):
-        return tuple([as_tensors(each) for each in value])
-    if isinstance(value, list):
-        return [as_tensors(each) for each in value]
-    return Tensor(data_of(value))
+    """Tensors in place of the arrays in tuples, lists and dicts."""
+    if type(value) in (tuple, list):
+        return type(value)(as_tensors(each) for each in value)
+    if type(value) is dict:
+        return {key: as_tensors(each) for key, each in value.items()}
+    return Tensor(value) if isinstance(value, np.ndarray | np.generic) else value
 
 
 def require_floats(parameters: Iterable[Parameter]) -> None:

@@ -206,6 +206,8 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
     if isinstance(special, FunctionType) and _is_of_users(type(callee)):
         outside_objects.guard(context, Path(type(callee), "", (("attribute", "__call__"),)), special)
         return inlining.inline_function(context, special, (function, *args), kwargs)
+    if isinstance(callee, type) and (made := getattr(callee, "__mlirad_made__", None)) is not None:
+        return inlining.inline_function(context, made, args, kwargs)
     if isinstance(callee, type) and dataclasses.is_dataclass(callee):
         return construction.construct(context, callee, args, kwargs)
     if isinstance(callee, type) and sparse_names(callee) is not None:

@@ -189,13 +189,10 @@ def is_made_of_its_items(kind: type) -> bool:
 
 
 def has_plain_constructor(kind: type) -> bool:
-    """Whether making an object of a dataclass stores its fields, and then runs its `__post_init__` only.
-
-    A class of mlirad's own says so of its `__init__` by `__mlirad_stores_fields__`.
-    """
+    """Whether making an object of a dataclass stores its fields, and then runs its `__post_init__` only."""
     generated = [
         kind.__setattr__ is object.__setattr__ or is_generated(kind.__setattr__),
-        is_generated(kind.__init__) or vars(kind).get("__mlirad_stores_fields__") is True,
+        is_generated(kind.__init__),
         kind.__new__ is object.__new__,
         type(kind).__call__ is type.__call__,
     ]

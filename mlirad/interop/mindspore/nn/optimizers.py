@@ -27,8 +27,8 @@ class _Optimizer:
     def _step(self, kernel: Callable[..., None], gradients: Sequence[Any], *numbers: float) -> None:
         if len(gradients) != len(self.parameters):
             raise ValueError(f"{len(gradients)} gradients for {len(self.parameters)} parameters")
-        arrays = tuple(each.data for each in self.parameters)
-        slopes = tuple(data_of(each) for each in gradients)
+        arrays = tuple([data_of(each) for each in self.parameters])
+        slopes = tuple([data_of(each) for each in gradients])
         run(kernel, arrays, slopes, *self._states, self.learning_rate, self.weight_decay, *numbers)
 
 

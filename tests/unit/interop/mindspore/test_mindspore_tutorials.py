@@ -287,6 +287,39 @@ class Overview(nn.Cell):
         return self.relu(self.conv(x) - 1.0)
 
 
+class Language(nn.Cell):
+    """Loops, branches, lists, dicts, higher-order functions and closures over tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w, self.functions = Parameter(Tensor([1.0, 2.0, 3.0]), name="w"), [ops.sin, lambda x: x * Tensor(2.0)]
+
+    def construct(self, x: Any, n: int) -> Any:
+        y = self.w
+        for i in range(n):
+            y = y * x if x.sum() > i else y + self.w
+        while y.sum() < 100.0:
+            y = y * 3.0
+        for function in self.functions:
+            y = function(y)
+        scaled = lambda z: z * y
+        return {"scaled": scaled(x), "y": [y]}
+
+
+@MODES
+def test_the_language(mode: int) -> None:
+    ms.set_context(mode=mode)
+    net, x, w = Language(), np.array([0.25, 0.5, 1.5]), np.array([1.0, 2.0, 3.0])
+    last = 9.0 * (w * x * x * x + w)  # 2.25 is more than 0, 1 and 2, and not more than 3; then 12.4 becomes 111.6
+    expected = {"scaled": 2 * x * np.sin(last), "y": [2 * np.sin(last)]}
+    found = net(Tensor(x, ms.float32), 4)
+    close(found["scaled"], expected["scaled"], 1e-4)
+    close(found["y"][0], expected["y"][0], 1e-4)
+    dx, dw = ms.grad(lambda x: net(x, 4)["scaled"], 0, weights=net.w)(Tensor(x, ms.float32))
+    close(dx, 2 * np.sin(last) + 2 * x * np.cos(last) * 27 * w * x * x, 2e-3)
+    close(dw, 2 * x * np.cos(last) * 9 * (x**3 + 1), 1e-3)
+
+
 def test_overview_in_both_modes() -> None:
     x, net = Tensor(np.random.default_rng(1).standard_normal((1, 1, 4, 1024)), ms.float32), Overview()
     found = {}
