@@ -3,7 +3,8 @@
 The forces are gradients of a potential, which the simulation takes itself (`mlirad.grad` inside of the loop). A small
 network sees where the marble is and how fast, and gives a thrust. The simulation ends when the marble crosses the
 finish, which depends on the network's weights: the last step is cut there, so that time and place of the arrival have
-derivatives. The loss is the miss at the finish, the time that it took, and the thrust that was spent, for three starts.
+derivatives. The loss is the miss at the finish, the time that it took, and the thrust that was spent, for three starts. The picture has the
+hills' tops in grey, the marble's ways before learning in orange and after it in blue.
 
     python examples/marble_controller.py
 """
@@ -11,6 +12,7 @@ derivatives. The loss is the miss at the finish, the time that it took, and the 
 import sys
 
 import numpy as np
+from pictures.png import drawn, save
 from scipy.optimize import minimize
 
 import mlirad
@@ -62,6 +64,19 @@ def loss(weights):
     return total / len(STARTS)
 
 
+slope_of_hills = mlirad.grad(potential)
+
+
+def route(weights, start):
+    """The places of a run, one after the other."""
+    places, speed = [np.array([0.0, start])], np.zeros(2)
+    while places[-1][0] < FINISH:
+        push = thrust(weights, places[-1], speed)
+        speed = speed + H * (push - FRICTION * speed - slope_of_hills(places[-1]))
+        places.append(places[-1] + H * speed)
+    return np.array(places)
+
+
 def main():
     rng = np.random.default_rng(1)
     weights = 0.3 * rng.normal(size=HIDDEN * 7)
@@ -86,6 +101,12 @@ def main():
             print(f"from {start:5.2f}, {name:6}: {across:6.3f} after {time:.3f} s, {steps} steps, thrust {spent:.2f}")
             counts.add(steps)
         misses.append(abs(across - MARK))
+
+    around = np.linspace(0, 2 * np.pi, 60)
+    curves = [((0.6, 0.6, 0.6), x + 0.1 * np.cos(around), y + 0.1 * np.sin(around)) for x, y in HILLS]
+    for colour, chosen in (((0.9, 0.5, 0.1), weights), ((0.1, 0.2, 0.7), fit.x)):
+        curves += [(colour, *route(chosen, start).T) for start in STARTS]
+    save("marble_controller.png", drawn(curves), scale=2)
 
     # Self-check: the gradient is right, the marble comes to the mark, and each simulation stopped at a time of its own.
     return 0 if worst < 1e-6 and max(misses) < 0.05 and len(counts) > 3 else 1

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -19,11 +22,50 @@ def run_script(path: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+IS_FULL = bool(os.environ.get("MLIRAD_FULL"))
+BRIEFLY = {} if IS_FULL else {"lstm_memory": "20", "neural_ode": "2", "transformer_zen": "5"}
+"""How many steps of those that take a number; `make full` lets them take all."""
+GALLERY = ROOT / "docs" / "gallery"
+
+
+def marks(path: Path) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.full] if path.stem == "lenet_spellings" else []
+
+
+EXAMPLES = [
+    pytest.param(path, id=path.stem, marks=marks(path)) for path in sorted((ROOT / "examples").glob("*.py"))
+]
+
+
+@pytest.mark.parametrize("path", EXAMPLES)
 def test_example(path: Path) -> None:
-    if "from sklearn" in path.read_text():
+    text = path.read_text()
+    if "from sklearn" in text:
         pytest.importorskip("sklearn", reason="scikit-learn, of the extra `examples`, is not installed")
-    assert run_script(path).strip()
+    brief = BRIEFLY.get(path.stem)
+    assert run_script(path, *([] if brief is None else [brief])).strip()
+    if "save(" in text and brief is None:
+        drawn, shown = (pixels(folder / f"{path.stem}.png") for folder in (ROOT / "build" / "examples", GALLERY))
+        assert drawn.shape == shown.shape
+        assert np.mean(np.abs(drawn - shown)) < 0.05, f"the gallery shows another picture than {path} draws"
+
+
+def pixels(path: Path) -> np.ndarray:
+    """The image, from 0 to 1, of a file that examples/pictures/png.py has written."""
+    data = path.read_bytes()
+    width, height = np.frombuffer(data[16:24], ">u4")
+    packed = data[data.index(b"IDAT") + 4 : -16]
+    rows = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(height, 3 * width + 1)
+    assert not rows[:, 0].any()
+    return rows[:, 1:] / 255
+
+
+def test_the_gallery_is_what_its_generator_writes() -> None:
+    before = (ROOT / "docs" / "gallery.md").read_text()
+    run_script(ROOT / "examples" / "pictures" / "gallery.py", "--page")
+    assert (ROOT / "docs" / "gallery.md").read_text() == before, "run python examples/pictures/gallery.py"
+    shown = {path.stem for path in GALLERY.iterdir()}
+    assert shown == {path.stem for path in (ROOT / "examples").glob("*.py") if "save(" in path.read_text()}
 
 
 @pytest.mark.full

@@ -1,0 +1,69 @@
+"""Writes docs/gallery.md: what the examples that draw a picture say of themselves, what they print, and the picture.
+
+python examples/pictures/gallery.py                      # runs them all
+python examples/pictures/gallery.py lstm_memory          # runs one again
+python examples/pictures/gallery.py --page               # runs none
+"""
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "docs" / "gallery"
+HEAD = """# Gallery
+
+Programs of `examples/`, with what they print and draw. `python examples/pictures/gallery.py` has written this page. Each
+program checks its own result, and ends with an error if it is wrong. Times are of a busy machine.
+"""
+
+
+def examples():
+    """The examples that draw."""
+    return [path for path in sorted((ROOT / "examples").glob("*.py")) if "save(" in path.read_text()]
+
+
+def section(path):
+    """What an example says in its docstring, its picture and its output; all but the first line below the heading."""
+    title, _, rest = ast.get_docstring(ast.parse(path.read_text())).partition("\n")
+    text = rest.split("    python examples/")[0].strip()
+    printed = (FOLDER / f"{path.stem}.txt").read_text()
+    name = path.stem.replace("_", " ")
+    return f"""
+## {name}
+
+[{path.name}](../examples/{path.name}): {title}
+
+![{name}](gallery/{path.stem}.png)
+
+{text}
+
+```text
+{printed}```
+"""
+
+
+def page():
+    return HEAD + "".join(map(section, examples()))
+
+
+def run(path):
+    done = subprocess.run([sys.executable, str(path)], stdout=subprocess.PIPE, text=True, cwd=ROOT, check=True)
+    kept = [line for line in done.stdout.splitlines() if not line.startswith("picture:")]
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / f"{path.stem}.txt").write_text("\n".join(kept) + "\n")
+    shutil.copy(ROOT / "build" / "examples" / f"{path.stem}.png", FOLDER)
+
+
+def main():
+    wanted = sys.argv[1:]
+    for path in examples():
+        if path.stem in wanted or not wanted:
+            run(path)
+    (ROOT / "docs" / "gallery.md").write_text(page())
+
+
+if __name__ == "__main__":
+    main()
