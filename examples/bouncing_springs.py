@@ -2,8 +2,8 @@
 
 Eight masses, neighbours joined by springs with damping, fall and bounce on a floor that pushes back only where it is
 touched (Hunt and Crossley's law: the force begins from zero, so that the loss has a derivative). The stiffness of each
-spring and the speed of the throw are fitted, so that the chain's end comes to a mark. The picture is the chain at twelve times, from
-orange to blue; the floor is grey.
+spring and the speed of the throw are fitted, so that the chain's end comes to a mark. The picture is the chain at
+twelve times, from orange to blue; the floor is grey.
 
     python examples/bouncing_springs.py
 """

@@ -3,8 +3,9 @@
 The forces are gradients of a potential, which the simulation takes itself (`mlirad.grad` inside of the loop). A small
 network sees where the marble is and how fast, and gives a thrust. The simulation ends when the marble crosses the
 finish, which depends on the network's weights: the last step is cut there, so that time and place of the arrival have
-derivatives. The loss is the miss at the finish, the time that it took, and the thrust that was spent, for three starts. The picture has the
-hills' tops in grey, the marble's ways before learning in orange and after it in blue.
+derivatives. The loss is the miss at the finish, the time that it took, and the thrust that was spent, for three starts.
+
+The picture has the hills' tops in grey, the marble's ways before learning in orange and after it in blue.
 
     python examples/marble_controller.py
 """

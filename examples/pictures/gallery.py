@@ -15,14 +15,14 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "gallery"
 HEAD = """# Gallery
 
-Programs of `examples/`, with what they print and draw. `python examples/pictures/gallery.py` has written this page. Each
-program checks its own result, and ends with an error if it is wrong. Times are of a busy machine.
+Programs of `examples/`, with what they print and draw, as `python examples/pictures/gallery.py` writes it here. Each of
+them checks its own result, and ends with an error if it is wrong. Times are of a busy machine.
 """
 
 
 def examples():
     """The examples that draw."""
-    return [path for path in sorted((ROOT / "examples").glob("*.py")) if "save(" in path.read_text()]
+    return [path for path in sorted((ROOT / "examples").glob("*.py")) if "pictures.png" in path.read_text()]
 
 
 def section(path):
