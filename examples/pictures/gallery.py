@@ -50,10 +50,13 @@ def page():
 
 
 def run(path):
-    done = subprocess.run([sys.executable, str(path)], stdout=subprocess.PIPE, text=True, cwd=ROOT, check=True)
-    kept = [line for line in done.stdout.splitlines() if not line.startswith("picture:")]
+    done = subprocess.run([sys.executable, str(path)], stdout=subprocess.PIPE, cwd=ROOT, check=True)
+    lines = [
+        line.rpartition("\r")[2] for line in done.stdout.decode().split("\n")
+    ]  # a bar has drawn over what is before \r
+    kept = [f"{line}\n" for line in lines if line and not line.startswith("picture:")]
     FOLDER.mkdir(exist_ok=True)
-    (FOLDER / f"{path.stem}.txt").write_text("\n".join(kept) + "\n")
+    (FOLDER / f"{path.stem}.txt").write_text("".join(kept))
     shutil.copy(ROOT / "build" / "examples" / f"{path.stem}.png", FOLDER)
 
 
