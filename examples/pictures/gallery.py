@@ -27,7 +27,7 @@ def examples():
 
 def section(path):
     """What an example says in its docstring, its picture and its output; all but the first line below the heading."""
-    title, _, rest = ast.get_docstring(ast.parse(path.read_text())).partition("\n")
+    title, _, rest = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")
     text = rest.split("    python examples/")[0].strip()
     printed = (FOLDER / f"{path.stem}.txt").read_text()
     name = path.stem.replace("_", " ")
