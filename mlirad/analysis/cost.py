@@ -27,6 +27,10 @@ from mlirad.xdsl_support.remf import RemfOp
 
 STORED, STORED_BYTE = 2.0, 0.5
 """An element of a tape, and each byte of it: eight bytes cost as much as six additions. They are read much later."""
+STORED_BYTE_FAR = 2.0
+"""The same of a tape that does not fit into CACHE bytes: it goes to memory, and comes from there again."""
+CACHE = 1 << 20
+"""Bytes: what processors keep near a core, more or less."""
 TOUCHED = 4
 """An element that a loop of vectors reads or writes."""
 SCALAR = 8

@@ -17,7 +17,7 @@ from xdsl.traits import SymbolTable
 
 from mlirad.analysis import cost
 from mlirad.analysis.call_graph import written_by
-from mlirad.analysis.constants import constant_int
+from mlirad.analysis.constants import constant_int, contents_of
 from mlirad.analysis.loops import Carry, Loop
 from mlirad.analysis.trip_forms import induction
 from mlirad.autodiff.final import FinalArrays
@@ -27,10 +27,12 @@ from mlirad.autodiff.tape.decision.plans import Count, FromLaterTrip, ReadFinal,
 from mlirad.autodiff.updates import places_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import Rule, Verb, rule
-from mlirad.dialect.core.op import Generic, NdOp, read_subset
+from mlirad.dialect.core.op import Generic, NdOp, read_subset, written_subset
 
 UNKNOWN_TRIPS = 100
 UNKNOWN_SIZE = 1000
+_LONG_ARRAY = 64
+"""Elements from which on an array is computed and stored in vectors, which wait for memory; numbers do not."""
 ROUNDED_EXACTLY = 5
 """Ops that cost no more than this (+ - * / sqrt) give the same bits on every code path."""
 
@@ -110,8 +112,9 @@ class Recovery:
             if not self.is_visible(value):
                 return inf  # its tape entry would have no size
             elements = _elements(value)
-        element = cost.STORED + types.itemsize(value.type) * cost.STORED_BYTE
-        return elements * element * self.trips(defining_block(value))
+        size, count = types.itemsize(value.type), elements * self.trips(defining_block(value))
+        is_far = elements >= _LONG_ARRAY and size * count > cost.CACHE
+        return count * (cost.STORED + size * (cost.STORED_BYTE_FAR if is_far else cost.STORED_BYTE))
 
     def is_counted(self, value: SSAValue) -> bool:
         """Whether an integer is arithmetic on what is visible, and on counters."""
@@ -145,7 +148,7 @@ class Recovery:
         return Recompute(op, tuple(operands), _cost(op))
 
     def _may_recompute(self, op: Operation, value: SSAValue) -> bool:
-        if isinstance(op, NdOp) and op.memory.overwrites is not None:
+        if isinstance(op, NdOp) and op.memory.overwrites is not None and not self._is_made_here(op):
             return False
         allowed = rule(op, Verb.RECOMPUTE)
         is_answered = isinstance(op, NdOp) and type(op).recomputed is not NdOp.recomputed
@@ -154,6 +157,14 @@ class Recovery:
         # What decides (a predicate, an index) is recomputed only where the bits are sure to be the same.
         decides = not types.is_inexact(value.type) and any(types.is_inexact(v.type) for v in op.operands)
         return not decides or all(self._is_exact(operand) for operand in op.operands)
+
+    def _is_made_here(self, op: NdOp) -> bool:
+        """Whether an op writes into an array that its block makes: of equal numbers, or of one that stays as it is."""
+        made, array = op, op.results[0]
+        while isinstance(made, NdOp) and made.parent is op.parent and made.memory.overwrites is not None:
+            array = made.operands[made.memory.overwrites]
+            made = array.owner
+        return op.parent is not self.entry and (self.is_visible(array) or contents_of(array) is not None)
 
     def _is_exact(self, value: SSAValue) -> bool:
         """Whether recomputing a value, from whatever is stored, gives the same bits as the forward sweep."""
@@ -187,6 +198,10 @@ def _cost(op: Operation) -> float:
         return 1.0
     if not op.operands:
         return 0.0
+    subset = written_subset(op)
+    if subset is not None:
+        is_copied = subset.array.uses.get_length() > 1
+        return cost.of_op(op) * _elements(subset.part) + (_elements(subset.array) if is_copied else 0)
     # A reduction reads all of its operands, an element read one element.
     touched = values if isinstance(op.loops(), Generic | tuple) else op.results
     return cost.of_op(op) * max(_elements(value) for value in touched)
