@@ -25,6 +25,7 @@ import mlirad
 NAMES = (
     *("recurrence", "seidel_2d", "products_2d", "newton_each", "trisolve", "cholesky", "limited", "lotka_volterra"),
     *("row_history", "columns", "slices", "masks"),
+    *("bundle_adjustment", "rigid_bodies", "runge_kutta"),
 )
 NAMED = ("mlirad", "function", "JAX")
 COLUMNS = (
