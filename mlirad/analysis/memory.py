@@ -35,6 +35,7 @@ TIES = "mlirad.ties"
 NATIVE = "mlirad.native"
 GIL = "mlirad.gil"
 GUFUNC = "mlirad.gufunc"
+GUFUNC_MEMORY = "mlirad.gufunc_memory"
 
 # Where an op's carried operands begin.
 _FIRST_CARRIED: dict[type[Operation], int] = {

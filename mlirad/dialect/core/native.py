@@ -21,13 +21,15 @@ class NativeFunction:
     by who holds the interpreter's lock only. Compiled code runs with and without it.
 
     gufunc: its core signature, of a loop of a gufunc (`contract/gufunc_loops.py`). It is called for one part, with the
-    parts of operands and results, then where to put whether it failed, an i64, and then the core sizes.
+    parts of operands and results, then where to put whether it failed, an i64, and then the core sizes. memory: it
+    allocates at most so many times the bytes of these parts.
     """
 
     name: str
     failure: tuple[str, str] | None = None
     needs_gil: bool = False
     gufunc: str | None = None
+    memory: int = 1
 
 
 @dataclass(frozen=True)

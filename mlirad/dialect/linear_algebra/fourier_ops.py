@@ -30,6 +30,15 @@ _WORK = 40
 _LETTERS = {types.F32: "f", types.F64: "d", types.C64: "F", types.C128: "D"}
 
 
+def _memory_factor(count: int) -> int:
+    """What pocketfft allocates, in times of the bytes of a line of so many numbers: a line and its roots of unity; for
+    a count with a large prime factor, what a convolution of twice the length needs."""
+    for factor in (2, 3, 5, 7, 11):
+        while count % factor == 0:
+            count //= factor
+    return 2 if count < 50 else 8
+
+
 class FourierOp(LinearOp):
     """x, and an array of one number that multiplies the result."""
 
@@ -85,7 +94,9 @@ class FourierOp(LinearOp):
         name, signature = self.loop(size)
         own, made = (types.element_type(value.type) for value in (self.x, self.result))
         letters = _LETTERS[own] + _LETTERS[types.part_type(own)] + _LETTERS[made]
-        function = NativeFunction(gufunc("fft", name, letters), gufunc=signature)
+        function = NativeFunction(
+            gufunc("fft", name, letters), gufunc=signature, memory=_memory_factor(max(size, types.shape(self.result.type)[-1]))
+        )
         last = len(types.shape(self.x.type)) - 1
         arguments = (PartAddress(0), WholeAddress(1), PartAddress(2), Length(0, last), Length(2, last))
         return NativeCalls(function, arguments, self._memory, work=_WORK)

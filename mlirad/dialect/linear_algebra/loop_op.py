@@ -161,7 +161,7 @@ class LoopOp(MatricesOp):
             for label in label_order(loop.signature)
         ]
         letters = loop.letters(types.is_complex(self.operands[0].type))
-        function = NativeFunction(gufunc("linalg", loop.gufunc, letters), gufunc=loop.signature)
+        function = NativeFunction(gufunc("linalg", loop.gufunc, letters), gufunc=loop.signature, memory=loop.memory)
         ranks = tuple(map(len, everything))
         return NativeCalls(function, (*arrays, *lengths), self._memory, work=WORK, ranks=ranks)
 

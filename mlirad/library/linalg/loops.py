@@ -21,7 +21,8 @@ class Loop:
     """A loop: the gufunc's name, its core axes, and the types of operands and results, in NumPy's letters: of real
     matrices, and of complex ones.
 
-    fails: whether it may fail. is_in_place: its first result is its first operand, which it changes.
+    fails: whether it may fail. is_in_place: its first result is its first operand, which it changes. memory: it
+    allocates at most so many times the bytes of its operands and results: copies, and what LAPACK works in.
     """
 
     gufunc: str
@@ -30,6 +31,7 @@ class Loop:
     complex_types: str
     fails: bool = True
     is_in_place: bool = False
+    memory: int = 1
 
     def letters(self, is_complex: bool) -> str:
         return self.complex_types if is_complex else self.types
@@ -42,19 +44,19 @@ LOOPS: Mapping[str, Loop] = {
     "slogdet": Loop("slogdet", "(m,m)->(),()", "ddd", "DDd", fails=False),
     "cholesky_lo": Loop("cholesky_lo", "(m,m)->(m,m)", "dd", "DD"),
     "cholesky_up": Loop("cholesky_up", "(m,m)->(m,m)", "dd", "DD"),
-    "eig": Loop("eig", "(m,m)->(m),(m,m)", "dDD", "DDD"),
-    "eigvals": Loop("eigvals", "(m,m)->(m)", "dD", "DD"),
-    "eigh_lo": Loop("eigh_lo", "(m,m)->(m),(m,m)", "ddd", "DdD"),
-    "eigh_up": Loop("eigh_up", "(m,m)->(m),(m,m)", "ddd", "DdD"),
-    "eigvalsh_lo": Loop("eigvalsh_lo", "(m,m)->(m)", "dd", "Dd"),
-    "eigvalsh_up": Loop("eigvalsh_up", "(m,m)->(m)", "dd", "Dd"),
-    "svd": Loop("svd", "(m,n)->(p)", "dd", "Dd"),
-    "svd_s": Loop("svd_s", "(m,n)->(m,p),(p),(p,n)", "dddd", "DDdD"),
-    "svd_f": Loop("svd_f", "(m,n)->(m,m),(p),(n,n)", "dddd", "DDdD"),
-    "qr_r_raw": Loop("qr_r_raw", "(m,n)->(p)", "dd", "DD", is_in_place=True),
-    "qr_reduced": Loop("qr_reduced", "(m,n),(k)->(m,k)", "ddd", "DDD"),
-    "qr_complete": Loop("qr_complete", "(m,n),(n)->(m,m)", "ddd", "DDD"),
-    "lstsq": Loop("lstsq", "(m,n),(m,nrhs),()->(n,nrhs),(nrhs),(),(p)", "dddddid", "DDdDdid"),
+    "eig": Loop("eig", "(m,m)->(m),(m,m)", "dDD", "DDD", memory=2),
+    "eigvals": Loop("eigvals", "(m,m)->(m)", "dD", "DD", memory=2),
+    "eigh_lo": Loop("eigh_lo", "(m,m)->(m),(m,m)", "ddd", "DdD", memory=2),
+    "eigh_up": Loop("eigh_up", "(m,m)->(m),(m,m)", "ddd", "DdD", memory=2),
+    "eigvalsh_lo": Loop("eigvalsh_lo", "(m,m)->(m)", "dd", "Dd", memory=2),
+    "eigvalsh_up": Loop("eigvalsh_up", "(m,m)->(m)", "dd", "Dd", memory=2),
+    "svd": Loop("svd", "(m,n)->(p)", "dd", "Dd", memory=3),
+    "svd_s": Loop("svd_s", "(m,n)->(m,p),(p),(p,n)", "dddd", "DDdD", memory=3),
+    "svd_f": Loop("svd_f", "(m,n)->(m,m),(p),(n,n)", "dddd", "DDdD", memory=3),
+    "qr_r_raw": Loop("qr_r_raw", "(m,n)->(p)", "dd", "DD", is_in_place=True, memory=2),
+    "qr_reduced": Loop("qr_reduced", "(m,n),(k)->(m,k)", "ddd", "DDD", memory=2),
+    "qr_complete": Loop("qr_complete", "(m,n),(n)->(m,m)", "ddd", "DDD", memory=2),
+    "lstsq": Loop("lstsq", "(m,n),(m,nrhs),()->(n,nrhs),(nrhs),(),(p)", "dddddid", "DDdDdid", memory=3),
 }
 
 

@@ -13,7 +13,8 @@ A function of numbers gets elements, and gives an element:
 
     %2 = func.call @"mlirad.native.registered.j1()"(%work, %1) {mlirad.native = "mlirad.native.registered.j1", ...}
 
-A loop of a gufunc has its core signature in `mlirad.gufunc`; see `NativeFunction`.
+A loop of a gufunc has its core signature in `mlirad.gufunc`, and in `mlirad.gufunc_memory` how much it may allocate;
+see `NativeFunction`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, String
 from xdsl.ir import Attribute, SSAValue
 
 from mlirad.analysis.cost import CALL, WORK
-from mlirad.analysis.memory import GIL, GUFUNC, NATIVE, TIES
+from mlirad.analysis.memory import GIL, GUFUNC, GUFUNC_MEMORY, NATIVE, TIES
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import insert
 from mlirad.dialect.core.native import ElementAt, Length, NativeCalls, NativeFunction, PartAddress, WholeAddress
@@ -101,6 +102,7 @@ def _call(
         call.attributes[GIL] = UnitAttr()
     if function.gufunc is not None:
         call.attributes[GUFUNC] = StringAttr(function.gufunc)
+        call.attributes[GUFUNC_MEMORY] = IntegerAttr(function.memory, i64)
     if function.failure is not None:
         error, message = function.failure
         call.attributes |= {"mlirad.error": StringAttr(error), "mlirad.message": StringAttr(message)}

@@ -76,6 +76,20 @@ _EXTERNAL = {
 }
 
 _PARTS: dict[str, _Part] = {
+    # Whether so many bytes can be allocated now. (`nobuiltin`: else LLVM says yes without asking.)
+    "mlirad.has_memory": _Part(
+        """
+define internal i1 @mlirad.has_memory(i64 %bytes) noinline nounwind {
+entry:
+  %more = add i64 %bytes, 63
+  %whole = and i64 %more, -64
+  %pointer = call ptr @aligned_alloc(i64 64, i64 %whole) nobuiltin
+  %found = icmp ne ptr %pointer, null
+  call void @free(ptr %pointer) nobuiltin
+  ret i1 %found
+}""",
+        ("aligned_alloc", "free"),
+    ),
     # After so much work: the next budget, or 0 if a signal's handler has raised. Only the main thread has to look.
     # Handlers may run anything; what they do to arrays of the call is not seen in order, as the attributes say.
     "mlirad.poll": _Part(

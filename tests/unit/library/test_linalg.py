@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -205,6 +208,37 @@ def test_errors_are_at_the_users_line() -> None:
         with pytest.raises(DifferentiationError) as caught:
             mlirad.grad(function)(np.ones((3, 2)))
         assert caught.value.hint is not None and hint in caught.value.hint
+
+
+WITHOUT_MEMORY = """
+import resource
+import numpy as np
+import mlirad
+
+@mlirad.jit
+def transformed(z):
+    return np.fft.fft(z)
+
+z = np.ones(2**21, complex)
+transformed(z)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 40 * 2**20, resource.RLIM_INFINITY))
+try:
+    transformed(z)
+except MemoryError as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(transformed(z)[0])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is limited as Linux does")
+def test_without_memory_a_call_is_left_before_the_loop(tmp_path: Path) -> None:
+    """A loop would take the interpreter's lock, and leave their results as they were."""
+    program = tmp_path / "without_memory.py"
+    program.write_text(WITHOUT_MEMORY)
+    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert ran.stdout.splitlines() == ["no memory for the arrays of a compiled function", "(2097152+0j)"], ran.stderr
 
 
 def test_other_targets() -> None:

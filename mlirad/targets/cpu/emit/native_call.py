@@ -5,9 +5,9 @@ which are linked to the addresses in this process. Leaves: nothing.
 from __future__ import annotations
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import MemRefType, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, StringAttr
 
-from mlirad.analysis.memory import GIL, GUFUNC, NATIVE
+from mlirad.analysis.memory import GIL, GUFUNC, GUFUNC_MEMORY, NATIVE
 from mlirad.contract.gufunc_loops import CLEAR, FE_INVALID, TEST, core_labels, label_order
 from mlirad.contract.native_functions import data_of, floating
 from mlirad.dialect.core.types import from_location
@@ -16,6 +16,10 @@ from mlirad.targets.cpu.emit.function import FunctionEmitter
 from mlirad.targets.cpu.emit.llvm_types import byte_size
 from mlirad.targets.cpu.emit.polling import charge
 from mlirad.targets.cpu.manifest import ErrorEntry
+from mlirad.targets.cpu.runtime import MEMORY_ERROR
+
+_LEAST_MEMORY = 1 << 14
+"""What a loop may allocate for matrices of any size, in bytes."""
 
 
 def call_native(e: FunctionEmitter, op: func.CallOp) -> None:
@@ -35,7 +39,9 @@ def call_native(e: FunctionEmitter, op: func.CallOp) -> None:
         else:
             arguments += to_parts(e.value(value), value.type)
     if isinstance(signature, StringAttr):
-        _call_loop(e, name.data, signature.data, [word for _, word in arguments], widths)
+        memory = op.attributes[GUFUNC_MEMORY]
+        assert isinstance(memory, IntegerAttr)
+        _call_loop(e, name.data, signature.data, [word for _, word in arguments], widths, memory.value.data)
     else:
         _call(e, op, arguments)
     if op in e.polling.moves:
@@ -70,9 +76,13 @@ def _call(e: FunctionEmitter, op: func.CallOp, arguments: list[tuple[str, str]])
         e.require(e.assign(f"icmp eq i32 {code}, 0"), failed)
 
 
-def _call_loop(e: FunctionEmitter, name: str, signature: str, words: list[str], widths: list[int]) -> None:
+def _call_loop(e: FunctionEmitter, name: str, signature: str, words: list[str], widths: list[int], memory: int) -> None:
     """A call of a gufunc's loop for one part. words: the operands and results, where to put whether it fails if it may,
-    and the sizes; widths: the bytes of an element of each of these arrays."""
+    and the sizes; widths: the bytes of an element of each of these arrays.
+
+    Without memory to work in, a loop takes the interpreter's lock to raise an exception, and leaves its results as they
+    were. The call could not see that, and other threads may hold the lock while they wait for it: so it is left before.
+    """
     operands, results = core_labels(signature)
     labels = operands + results
     pointers, flags, sizes = words[: len(labels)], words[len(labels) : len(widths)], words[len(widths) :]
@@ -83,6 +93,14 @@ def _call_loop(e: FunctionEmitter, name: str, signature: str, words: list[str], 
         for label in reversed(own[1:]):
             strides.insert(0, _product(e, strides[0], known[label]))
         steps += strides
+    total = "0"
+    for own, width in zip(labels, widths, strict=False):
+        size = str(width * memory)
+        for label in own:
+            size = _product(e, size, known[label])
+        total = _sum(e, total, size)
+    has_memory = e.module.use_runtime("mlirad.has_memory")
+    e.require(e.assign(f"call i1 {has_memory}(i64 {_sum(e, total, str(_LEAST_MEMORY))})"), MEMORY_ERROR)
     lists = [_listed(e, type, each) for type, each in (("ptr", pointers), ("i64", ["1", *sizes]), ("i64", steps))]
     loop = e.module.declare(name, f"declare void @{name}(ptr, ptr, ptr, ptr) nounwind")
     if flags:
@@ -103,6 +121,10 @@ def _floating(e: FunctionEmitter, function: str) -> str:
 
 def _product(e: FunctionEmitter, x: str, y: str) -> str:
     return str(int(x) * int(y)) if is_literal(x) and is_literal(y) else e.assign(f"mul i64 {x}, {y}")
+
+
+def _sum(e: FunctionEmitter, x: str, y: str) -> str:
+    return str(int(x) + int(y)) if is_literal(x) and is_literal(y) else e.assign(f"add i64 {x}, {y}")
 
 
 def _listed(e: FunctionEmitter, type: str, words: list[str]) -> str:
