@@ -94,9 +94,8 @@ class FourierOp(LinearOp):
         name, signature = self.loop(size)
         own, made = (types.element_type(value.type) for value in (self.x, self.result))
         letters = _LETTERS[own] + _LETTERS[types.part_type(own)] + _LETTERS[made]
-        function = NativeFunction(
-            gufunc("fft", name, letters), gufunc=signature, memory=_memory_factor(max(size, types.shape(self.result.type)[-1]))
-        )
+        memory = _memory_factor(max(size, types.shape(self.result.type)[-1]))
+        function = NativeFunction(gufunc("fft", name, letters), gufunc=signature, memory=memory)
         last = len(types.shape(self.x.type)) - 1
         arguments = (PartAddress(0), WholeAddress(1), PartAddress(2), Length(0, last), Length(2, last))
         return NativeCalls(function, arguments, self._memory, work=_WORK)
