@@ -27,7 +27,7 @@ class Lifted:
                 raise TypeError(f"a holder is a dataclass object of one array, not {type(each).__name__}")
         self.function = plain(function)
         self.holders = tuple(holders)
-        self.__wrapped__ = self.function
+        self.__wrapped__ = function
         self.__name__ = self.__qualname__ = name_of(self.function)
         self.__module__ = getattr(self.function, "__module__", None) or type(self.function).__module__
 

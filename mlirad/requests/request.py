@@ -82,13 +82,13 @@ def _made(kind: type[Request], function: Any, *rest: Any) -> Request:
 def definition_of(function: Any) -> SourceLocation | None:
     """Where a function, or what a transform is of, is defined; not what mlirad wraps around it."""
     function = function.transformed if isinstance(function, Request) else function
-    while _is_own_wrapper(function):
+    while is_own_wrapper(function):
         function = plain(function.__wrapped__)
     code = getattr(function, "__code__", None)
     return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno)
 
 
-def _is_own_wrapper(function: Any) -> bool:
+def is_own_wrapper(function: Any) -> bool:
     """Whether mlirad has made a function of another one."""
     home = (
         str(function.__globals__.get("__name__")) if isinstance(function, FunctionType) else type(function).__module__

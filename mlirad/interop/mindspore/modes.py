@@ -31,7 +31,7 @@ def set_context(*, mode: int | None = None, device_target: str | None = None) ->
     """Choose how functions run from now on, in all threads.
 
     mode: GRAPH_MODE, compiled (to begin with); PYNATIVE_MODE, op by op with NumPy, by the same derivative rules.
-    device_target: "CPU", or "Ascend", the target that is simulated. Raises ValueError for others.
+    device_target: "CPU", or "Ascend", the target that is simulated, in GRAPH_MODE. Raises ValueError for others.
     """
     if mode not in (None, GRAPH_MODE, PYNATIVE_MODE):
         raise ValueError(f"mode is GRAPH_MODE or PYNATIVE_MODE, not {mode!r}")
@@ -56,7 +56,10 @@ class _Run:
         if _current.mode == PYNATIVE_MODE:
             with op_by_op():
                 return as_tensors(function(*arrays, **kwargs))
-        if isinstance(function, Kernel):
+        if _current.device_target != _DEVICES[0]:
+            if not isinstance(function, Kernel):
+                message = f"jvp and vjp run on {_DEVICES[0]} only, and the device_target is {_current.device_target}"
+                raise mlirad.TargetError(message, hint="call them in a function that is differentiated or compiled")
             function = _for_target(function, _current.device_target.lower())
         return as_tensors(function(*arrays, **kwargs))
 
@@ -70,8 +73,6 @@ run = _Run()
 
 def _for_target(kernel: Kernel, target: str) -> Kernel:
     """The kernel of the same function for a target."""
-    if kernel.options.target == target:
-        return kernel
     if kernel not in _for_targets or _for_targets[kernel].options.target != target:
         _for_targets[kernel] = mlirad.jit(kernel, target=target)
     return _for_targets[kernel]

@@ -8,9 +8,10 @@ from inspect import getfullargspec
 from typing import Any, ParamSpec, TypeVar, overload
 
 from mlirad.jit.kernel import Kernel, kernel_for
+from mlirad.library.lifted import Lifted
 from mlirad.options import OWN_OPTIONS, Options
 from mlirad.requests.python_functions import plain
-from mlirad.requests.request import Request, standing_for
+from mlirad.requests.request import Request, is_own_wrapper, standing_for
 from mlirad.signature import StaticLeaf
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -131,7 +132,14 @@ def checked_callable(function: Any) -> Any:
 
 def inherited(function: Any) -> Options:
     """The options of the function; what its own calls may overwrite, calls of its derivative may not."""
-    return replace(function.options, donate_argnums=()) if isinstance(function, Kernel) else _NO_OPTIONS
+    if isinstance(function, Kernel):
+        return replace(function.options, donate_argnums=())
+    if not is_own_wrapper(function):
+        return _NO_OPTIONS
+    options = inherited(function.__wrapped__)
+    if isinstance(function, Lifted):  # whose first argument is one more
+        options = replace(options, static_argnums=tuple(number + 1 for number in options.static_argnums))
+    return options
 
 
 def stands_for(request: Callable[..., Request]) -> Callable[[F], F]:

@@ -146,7 +146,10 @@ def test_rules(mode: int) -> None:
     assert (dx.asnumpy().tolist(), dy.asnumpy().tolist()) == ([[2.0, 2.0]], [2.0])
 
 
-def test_rule_of_a_known_function() -> None:
+@MODES
+def test_rule_of_a_known_function(mode: int) -> None:
+    ms.set_context(mode=mode)
+
     def halved(x: Any) -> Any:
         return ops.ones_like(x) * x / 2.0
 
@@ -361,6 +364,30 @@ def test_what_is_made_of_a_function_once() -> None:
     rule = copy.deepcopy(UsesScaled())
     rule.w.set_data(Tensor([5.0]))
     assert ms.grad(rule)(Tensor([2.0])).item() == 10 * 5 * 2 + 5 * 2
+
+
+def test_options_are_those_of_the_function() -> None:
+    w = Parameter(Tensor([1.0, 2.0, 3.0, 4.0]), name="w")
+
+    @mlirad.jit(static_argnums=1, target="python")
+    def spread(x: Any, shape: Any) -> Any:
+        return np.sum(np.reshape(x * w, shape) * np.ones(shape), axis=0)
+
+    x = Tensor([5.0, 6.0, 7.0, 8.0])
+    close(ms.grad(spread)(x, (2, 2)), w)
+    close(ms.grad(spread, None, weights=w)(x, (2, 2)), x)
+
+
+def test_what_there_is_no_context_of() -> None:
+    with pytest.raises(ValueError, match="mode is GRAPH_MODE or PYNATIVE_MODE, not 2"):
+        ms.set_context(mode=2)
+    with pytest.raises(ValueError, match="device_target is one of CPU, Ascend, not 'GPU'"):
+        ms.set_context(device_target="GPU")
+    ms.set_context(device_target="Ascend")
+    with pytest.raises(mlirad.TargetError, match="jvp and vjp run on CPU only"):
+        ms.jvp(ops.sin, X, X)
+    with pytest.raises(ValueError, match="nothing to differentiate by"):
+        ms.grad(function, None)
 
 
 # --- the lecture ------------------------------------------------------------------------------------------------
