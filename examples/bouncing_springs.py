@@ -80,7 +80,7 @@ def main():
     moved, curves = mlirad.jit(simulate), [((0.6, 0.6, 0.6), np.array([0.0, 2.0]), np.zeros(2))]
     for share in np.linspace(0.0, 1.0, 12):
         chain, _ = moved(500.0 * np.exp(fit.x[: MASSES - 1]), fit.x[MASSES - 1 :], int(share * STEPS))
-        curves.append(((0.9 - 0.8 * share, 0.5 - 0.3 * share, 0.1 + 0.6 * share), *chain.T))
+        curves.append(((0.9 - 0.8 * share, 0.5 - 0.3 * share, 0.1 + 0.6 * share), chain[:, 0], chain[:, 1]))
     save("bouncing_springs.png", drawn(curves), scale=2)
 
     # Self-check: the gradient agrees with central differences along random directions, and the mark is reached.

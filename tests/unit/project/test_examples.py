@@ -23,13 +23,13 @@ def run_script(path: Path, *arguments: str) -> str:
 
 
 IS_FULL = bool(os.environ.get("MLIRAD_FULL"))
-BRIEFLY = {} if IS_FULL else {"lstm_memory": "20", "neural_ode": "2", "transformer_zen": "5"}
+BRIEFLY = {} if IS_FULL else {"lstm_memory": "20", "neural_ode": "2"}
 """How many steps of those that take a number; `make full` lets them take all."""
 GALLERY = ROOT / "docs" / "gallery"
 
 
 def marks(path: Path) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.full] if path.stem == "lenet_spellings" else []
+    return [pytest.mark.full] if path.stem in ("lenet_spellings", "transformer_zen") else []
 
 
 EXAMPLES = [pytest.param(path, id=path.stem, marks=marks(path)) for path in sorted((ROOT / "examples").glob("*.py"))]
