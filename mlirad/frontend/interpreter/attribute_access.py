@@ -173,7 +173,9 @@ def number_attribute(context: Context, number: Traced, name: str) -> Value:
         if name == "conjugate":
             return Bound(number, name)
         raise context.refusal(f"attribute {name!r} of a Python number is not compiled")
-    static: dict[str, Any] = {"shape": (), "ndim": 0, "size": 1, "dtype": number.dtype}
+    size = number.dtype.itemsize
+    static: dict[str, Any] = {"ndim": 0, "size": 1, "dtype": number.dtype, "itemsize": size, "nbytes": size}
+    static |= {"shape": (), "imag": number.dtype.type(0)}
     if name in static:
         return Static(static[name]) if name != "shape" else Tuple(())
     if name in ("T", "real"):
@@ -182,4 +184,6 @@ def number_attribute(context: Context, number: Traced, name: str) -> Value:
         known = [each for each in dir(np.float64) if not each.startswith("_")]
         refusal = context.refusal(f"a NumPy number has no attribute {name!r}", did_you_mean(name, known, ".{}"))
         raise refusal.as_raised(AttributeError)
+    if not callable(getattr(np.float64, name)):
+        raise context.refusal(f"the attribute {name!r} of a NumPy number is not compiled")
     return Bound(number, name)

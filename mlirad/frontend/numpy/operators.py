@@ -12,7 +12,7 @@ import numpy as np
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, emit
-from mlirad.dialect.functions.complex_parts import ConjOp, ModulusOp
+from mlirad.dialect.functions.complex_parts import ConjOp, ImagOp, ModulusOp, RealOp
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.errors import DTypeError, StaticZeroDivisionError
@@ -106,12 +106,17 @@ def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | N
 
 
 def _of_complex(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Traced:
-    """Of Python numbers, one of which is complex: as NumPy computes them, but that x / 0 raises."""
+    """Of Python numbers, one of which is complex: as NumPy computes them, but x / 0 and 0 ** -1 raise."""
     if ufunc not in (np.add, np.subtract, np.multiply, np.divide, np.power, np.equal, np.not_equal):
         raise DTypeError(f"{ufunc.__name__} of Python's complex numbers")
     operands = [in_type(x, nep50.weak_dtype(complex), ()) for x in (left, right)]
     if ufunc is np.divide:
         check(apply(np.not_equal, operands[1], 0.0), "ZeroDivisionError", "complex division by zero")
+    if ufunc is np.power:
+        real, imaginary = emit(RealOp, operands[1]), emit(ImagOp, operands[1])
+        is_allowed = ~((real < 0.0) | apply(np.not_equal, imaginary, 0.0))
+        message = "0.0 to a negative or complex power"
+        check(apply(np.not_equal, operands[0], 0.0) | is_allowed, "ZeroDivisionError", message)
     weak = Traced(operands[0], weak=True), Traced(operands[1], weak=True) if isinstance(right, Traced) else right
     found = power(*weak).expr if ufunc is np.power else apply(ufunc, *operands)
     return Traced(found, weak=True, origins=origins_of(left, right), several=_several(ufunc, left, right))

@@ -253,7 +253,7 @@ def _ramp(number: Any, edge: Any, count: int) -> Any:
     dtype = np.result_type(edge, 1.0)
     steps = np.reshape(np.arange(count), (count,) + (1,) * (edge.ndim - 1)).astype(dtype)
     ramp = steps * ((edge.astype(dtype) - number) / max(count, 1)) + number
-    return (ramp if edge.dtype.kind == "f" else ramp // 1.0).astype(edge.dtype)
+    return (ramp if edge.dtype.kind in "fc" else ramp // 1.0).astype(edge.dtype)
 
 
 def _wrapped(x: Any, left: int, right: int) -> Any:

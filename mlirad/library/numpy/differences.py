@@ -131,7 +131,7 @@ def _gradient_along(x: Any, spacing: Any, axis: int, edge_order: int) -> Any:
             "Shape of array too small to calculate a numerical gradient, "
             "at least (edge_order + 1) elements are required."
         )
-    made = np.empty_like(x, dtype=x.dtype if x.dtype.kind == "f" else np.float64)
+    made = np.empty_like(x, dtype=x.dtype if x.dtype.kind in "fc" else np.float64)
     into = np.moveaxis(made, axis, -1)
     if np.ndim(spacing) == 0:
         _evenly(into, y, spacing, edge_order)

@@ -21,7 +21,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
             total = np.asarray(x.size / np.size(found), found.dtype)[()]
     else:
         factors = weights_of(np.asarray(weights), x, axes)
-        dtype = np.result_type(x, factors) if x.dtype.kind == "f" else np.result_type(x, factors, np.float64)
+        dtype = np.result_type(x, factors) if x.dtype.kind in "fc" else np.result_type(x, factors, np.float64)
         total = np.sum(factors, axis=axes, dtype=dtype, keepdims=keepdims)
         if np.any(total == 0.0):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")

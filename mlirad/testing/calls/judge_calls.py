@@ -53,13 +53,13 @@ def _half_of(text: str) -> float:
 
 def _size(inputs: Iterable[Any]) -> float:
     """The largest finite number among the inputs: what it rounds to nothing is no difference."""
-    arrays = [np.abs(np.asarray(each, np.float64)) for each in inputs]
+    arrays = [np.abs(np.asarray(each)).astype(np.float64) for each in inputs]
     return max((float(each[np.isfinite(each)].max(initial=0.0)) for each in arrays), default=0.0)
 
 
 def _has_float32(inputs: Iterable[Any]) -> bool:
     """Whether float32 is among the inputs, in which NumPy may compute a result that is cast to float64."""
-    return any(getattr(each, "dtype", None) == np.float32 for each in inputs)
+    return any(getattr(each, "dtype", None) in (np.float32, np.complex64) for each in inputs)
 
 
 def compared(got: Any, want: Any, size: float = 0.0, is_coarse: bool = False, half: float = 2e-2) -> Verdict:
@@ -106,7 +106,8 @@ def is_same(got: Any, want: Any, size: float = 0.0, is_coarse: bool = False, hal
         return False
     if other.dtype.kind not in "fc":
         return bool(np.all(one == other))
-    coarse = {2: half, 4: 2e-5}.get(other.dtype.itemsize, 2e-5 if is_coarse else 1e-10)
+    size_of_part = other.dtype.itemsize // (2 if other.dtype.kind == "c" else 1)
+    coarse = {2: half, 4: 2e-5}.get(size_of_part, 2e-5 if is_coarse else 1e-10)
     finite = np.abs(other[np.isfinite(other)])
     atol = coarse * 1e-2 * max(float(finite.max(initial=0.0)), size)
     return np.allclose(one, other, rtol=coarse, atol=atol, equal_nan=True)

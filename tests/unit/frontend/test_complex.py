@@ -62,6 +62,7 @@ def of_elements(z: Any, w: Any, x: Any) -> Any:
         (z == w, z != w, z == z, z == 1, np.isnan(z), np.isfinite(z), np.isinf(z), z.astype(bool)),
         (z.astype(np.complex64), x.astype(complex), x + 0j, np.where(x > 0, z, w), np.where(x > 0, z, 0)),
         (np.iscomplex(z), np.isreal(z), np.iscomplexobj(z), np.isrealobj(x)),
+        (np.imag(x), x.imag, np.sum(x).imag, np.imag(np.sum(x)) ** 2, np.sum(x).real, np.sum(z).nbytes),
     )
 
 
@@ -106,6 +107,7 @@ def of_arrays(z: Any, w: Any, m: Any) -> Any:
             np.eye(2) * 1j,
         ),
         (np.convolve(z, w), np.cross(z[:3], w[:3]), np.kron(z, w), np.polyval(z, w), np.allclose(z, z), np.pad(z, 1)),
+        (np.gradient(z), np.average(z, weights=w), np.pad(z, 2, mode="linear_ramp")),
     )
 
 

@@ -45,6 +45,10 @@ def test_python_floats_divide_by_zero_as_numpys() -> None:
     assert mlirad.jit(lambda a, b: a / b)(1.0, 0.0) == math.inf
     assert math.isnan(mlirad.jit(lambda a, b: a % b)(1.0, 0.0))
     assert mlirad.jit(lambda a, b: a // b)(-1.0, 0.0) == -math.inf
+    assert mlirad.jit(lambda a, b: a**b)(0.0, -1.0) == math.inf
+    for power in (-1, 1j):
+        with pytest.raises(ZeroDivisionError):
+            mlirad.jit(lambda a, b: a**b)(0j, power)  # complex numbers divide as Python's
 
 
 @row("in `with mlirad.disable_jit():`")

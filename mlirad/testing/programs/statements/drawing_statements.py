@@ -41,7 +41,7 @@ def drawn_number(writer: Writer) -> str:
         f"rng.exponential(abs({x}) + 0.5)",
         f"rng.lognormal(0.25 * {x}, 0.5)",
         f"rng.weibull(abs({x}) + 0.75)",
-        f"rng.gamma(abs({x}) + 0.75)",
+        f"rng.gamma(1.5, abs({x}) + 0.75)",  # by its shape, a draw has another derivative than differences
         f"rng.gumbel({x}, 0.5)",
         f"rng.laplace({x}, 1.5)",
         "rng.beta(2.0, 1.5)",
