@@ -1,6 +1,6 @@
 """The source of a function and of its adjoint, for example arguments.
 
-Reads: a function of a file, and arguments: expressions, or those of its first call when the file runs. Writes: nothing.
+Reads: a function of a file, and arguments: expressions, or the arguments of its first call when the file runs. Writes: nothing.
 Leaves: two programs.
 """
 
@@ -81,7 +81,7 @@ def float_arguments(function: Callable[..., Any], arguments: Sequence[Any]) -> t
 
 
 def _adjoint(function: Callable[..., Any], arguments: Sequence[Any], floats: Sequence[int]) -> Callable[..., Any]:
-    """The function that takes the cotangent of a result to those of the arguments."""
+    """The pullback, as a function of the arguments and a cotangent of the result."""
     others = {number: each for number, each in enumerate(arguments) if number not in floats}
     count = len(arguments)
 

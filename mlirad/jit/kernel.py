@@ -77,7 +77,7 @@ class _Candidates:
 class Kernel(NativelyCallable, Generic[P, R_co]):
     """A function, or a transform of one, that runs compiled.
 
-    Called like the function it stands for. Raises, besides what the function raises, `mlirad.CompileError` for what
+    Called like its function. Raises, besides what the function raises, `mlirad.CompileError` for what
     cannot be compiled, with the place in the source.
     """
 

@@ -92,7 +92,7 @@ class Specialization:
         self.dtypes: list[np.dtype | None] = [None] * count
         for index, dtype in dtypes.items():
             if dtype is None:
-                continue  # also the handle, which may stand for no residual at all
+                continue  # also the handle, which may represent no residual at all
             is_after = self._handle is not None and index > self._handle.index
             self.dtypes[index + self._residuals - 1 if is_after else index] = dtype
 

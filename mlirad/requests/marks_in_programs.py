@@ -1,4 +1,4 @@
-"""Functions that programs call to tell a transform something."""
+"""Functions that programs call to instruct a transform."""
 
 from __future__ import annotations
 

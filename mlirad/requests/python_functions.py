@@ -1,4 +1,4 @@
-"""Python's functions, and what stands for one."""
+"""Python's functions, and the kernels and requests that represent one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def plain(function: Any) -> Any:
-    """What a kernel stands for: the plain function or request under it; anything else itself."""
+    """The plain function or request under a kernel; anything else itself."""
     # A method passes on what is asked of its function, and would lose the object that it is bound to.
     return function if isinstance(function, MethodType) else getattr(function, "__mlirad_function__", function)
 

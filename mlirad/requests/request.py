@@ -68,7 +68,7 @@ def standing_for(transform: Any, request: Callable[..., Request]) -> None:
 
 
 def transform_of(function: Any) -> Callable[..., Request] | None:
-    """The request that a transform stands for; None for what is no transform."""
+    """The request that a transform makes; None for other objects."""
     if isinstance(function, type) and issubclass(function, Request):
         return function
     marked, request = getattr_static(function, "__mlirad_transform__", (None, None))

@@ -96,8 +96,8 @@ def _leaf(node: GraphNode, place: Rectangle) -> str:
         f"{escape(cut(text, LONGEST))}</text>"
         for number, (text, kind) in enumerate(label.rows)
     )
-    told = f"<title>{escape(label.tooltip)}</title>" if label.tooltip else ""
-    return f'<g class={quoteattr(label.kind)}>{told}<rect {_rectangle(place)} rx="5"/>{rows}</g>'
+    tooltip = f"<title>{escape(label.tooltip)}</title>" if label.tooltip else ""
+    return f'<g class={quoteattr(label.kind)}>{tooltip}<rect {_rectangle(place)} rx="5"/>{rows}</g>'
 
 
 def _rectangle(place: Rectangle) -> str:

@@ -141,7 +141,7 @@ def _expression(term: AdjointTerm) -> str:
 
 
 def _gradients(found: Sweeps, args: Sequence[Any]) -> list[Any]:
-    """The gradients for all arguments; for a leaf that is not of floats, the leaf."""
+    """The gradients for all arguments; a leaf without floats is its own."""
     variables = iter(found.wengert.arguments)
 
     def gradient(leaf: Any) -> Any:

@@ -52,8 +52,8 @@ class Sweeps:
 
 
 def sweeps_of(wengert: WengertList, tangents: dict[int, Any], results: Sequence[Any] | None = None) -> Sweeps:
-    """tangents: of the arguments, by their numbers; empty for no forward sweep. results: those of the list that have a
-    cotangent of 1; None: all."""
+    """tangents: of the arguments, by their numbers; empty for no forward sweep. results: which results of the
+    list have a cotangent of 1; None: all."""
     return _Differentiated(wengert, tangents, wengert.results if results is None else results).sweeps()
 
 

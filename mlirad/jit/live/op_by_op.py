@@ -48,7 +48,7 @@ class InterpretedArtifact(Artifact):
         function = self._function(name)
         watch, own = None, values
         if self.watch is not None:
-            # One array may be several arguments, which a watch could not tell apart.
+            # One array may be several arguments, which a watch could not distinguish.
             watch, own = self.watch(), [np.array(each)[()] for each in values]
             watch.started(function, own)
         try:

@@ -84,7 +84,7 @@ class RecordedValue(HoldsValue):
         return self._recording.value_of(value)
 
     @property
-    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]  # nobody sets it
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]  # it is never set
         """For isinstance, it is what NumPy or Python has."""
         return type(self._value())
 
