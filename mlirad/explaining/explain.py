@@ -1,7 +1,7 @@
 """The source of a function and of its adjoint, for example arguments.
 
-Reads: a function of a file, and arguments: expressions, or the arguments of its first call when the file runs. Writes: nothing.
-Leaves: two programs.
+Reads: a function of a file, and arguments: expressions, or the arguments of its first call when the file runs.
+Writes: nothing. Leaves: two programs.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from mlirad.targets.target import Artifact
 
 
 def dtypes_of(leaves: Sequence[ResultLeaf], written: Sequence[int] = ()) -> dict[int, np.dtype | None]:
-    """The number and dtype of every result that the leaves represent, and of every result that is `written` in an array."""
+    """The number and dtype of every result that the leaves represent, and of every result that is `written`."""
     found: dict[int, np.dtype | None] = dict.fromkeys(written)
     for leaf in leaves:
         if isinstance(leaf, ArrayResult | ScalarResult):
