@@ -112,8 +112,8 @@ def independent_trips(loop: scf.ForOp) -> IndependentTrips | None:
     found = [_writes(loop, carry) or _sum(loop, carry) for carry in Loop(loop).carries]
     carries = [each for each in found if each is not None]
     writes = [each for each in carries if isinstance(each, Writes)]
-    if len(carries) < len(found) or (len(carries) > 1 and not writes):
-        return None  # several sums would need what they have in common as an array, which the loop does without
+    if len(carries) < len(found):
+        return None
     places = {op: _place(subset.places, loop) for op in inside if (subset := _subset(op)) is not None}
     if _gain(loop, functions) < _PASS * _further_places(places):
         return None
