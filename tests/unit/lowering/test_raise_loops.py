@@ -169,8 +169,8 @@ def of_one_element(sin: Function, exp: Function, x: Any, y: Any) -> Any:
 
 
 RAISED = [
-    elementwise, chain_and_sum, two_sums, difference, shifted, strided, backwards, reversed_writes, rows, columns, choice,
-    gathered, diagonal, counter, ahead, in_place, of_one_element,
+    elementwise, chain_and_sum, two_sums, difference, shifted, strided, backwards, reversed_writes, rows, columns,
+    choice, gathered, diagonal, counter, ahead, in_place, of_one_element,
 ]  # fmt: skip
 
 
