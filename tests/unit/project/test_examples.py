@@ -67,12 +67,9 @@ def test_the_gallery_is_what_its_generator_writes() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "examples" / "lenet").glob("lenet_[!d]*.py")), ids=lambda path: path.stem
-)
-def test_spelling_of_lenet(path: Path) -> None:
+def test_lenet_in_both_modes_of_mindspore() -> None:
     pytest.importorskip("sklearn", reason="scikit-learn, of the extra `examples`, is not installed")
-    assert run_script(path).strip()
+    assert run_script(ROOT / "examples" / "lenet" / "lenet_mindspore.py").strip()
 
 
 def test_benchmark_beside_peers() -> None:
