@@ -378,6 +378,24 @@ def test_options_are_those_of_the_function() -> None:
     close(ms.grad(spread, None, weights=w)(x, (2, 2)), x)
 
 
+def repeated(x: Any, w: Any) -> Any:
+    for _ in range(200):
+        x = ops.sin(x * w) + x
+    return x.sum()
+
+
+def test_checkpoints_chosen_by_their_cost() -> None:
+    """MindSpore's balanced checkpoints: a budget of bytes, of which the same gradients come."""
+    x, w = Tensor(np.linspace(0.0, 1.0, 256)), Tensor(np.full(256, 0.3))
+    kernels = [mlirad.jit(repeated), mlirad.jit(repeated, checkpoint=50_000)]
+    plain, checkpointed = ([each.asnumpy() for each in ms.grad(kernel, (0, 1))(x, w)] for kernel in kernels)
+    np.testing.assert_array_equal(plain, checkpointed)
+    taken = [mlirad.grad(kernel, (0, 1)) for kernel in kernels]
+    for kernel in taken:
+        kernel(x.data, w.data)
+    assert (taken[1].last_memory() or 0) < 0.2 * (taken[0].last_memory() or 0)
+
+
 def test_what_there_is_no_context_of() -> None:
     with pytest.raises(ValueError, match="mode is GRAPH_MODE or PYNATIVE_MODE, not 2"):
         ms.set_context(mode=2)
