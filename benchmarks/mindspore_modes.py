@@ -59,7 +59,7 @@ class Deep(nn.Cell):
 def lenet_gradient(dtype: Any) -> Work:
     """A gradient of LeNet-5 on a batch of its digits."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "lenet"))
-    import lenet_mindspore as lenet  # pyright: ignore[reportMissingImports] - found by the path above
+    import lenet_mindspore as lenet
 
     data, chosen = lenet.digits(), next(lenet.batches())
     weights = {name: each.astype(dtype) for name, each in lenet.initial_weights().items()}

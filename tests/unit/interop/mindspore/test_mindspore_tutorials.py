@@ -457,7 +457,7 @@ def test_lenet_trains_as_in_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn", reason="scikit-learn, of the extra `examples`, is not installed")
     monkeypatch.syspath_prepend(str(Path(__file__).parents[4] / "examples" / "lenet"))
     monkeypatch.delitem(sys.modules, "lenet_mindspore", raising=False)
-    import lenet_mindspore  # pyright: ignore[reportMissingImports] - found by the path above
+    import lenet_mindspore
 
     _, losses = lenet_mindspore.train(ms.GRAPH_MODE, lenet_mindspore.digits(), np.float64, steps=4)
     close(losses, LENET_LOSSES, 1e-9)
