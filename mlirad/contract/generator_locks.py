@@ -34,7 +34,7 @@ def _leaves(structure: tree.Structure, numbers: Iterator[int]) -> Iterator[int]:
 
 @contextmanager
 def locked(words: Iterable[np.ndarray]) -> Iterator[None]:
-    """With the locks of generators. Each is one that its thread may take again."""
+    """With the locks of generators."""
     locks: dict[int, Any] = {}
     for each in words:
         lock = tree.generator_of(each).bit_generator.lock

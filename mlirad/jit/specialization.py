@@ -10,7 +10,7 @@ A call turns `leaves`, one for each leaf of the arguments, into `values`, one fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -162,7 +162,7 @@ class Specialization:
             values = arguments.free_to_take(values, self.donated)
         values, copies = arguments.contiguous(self.inputs, values)
         try:
-            with locked([values[number] for number in self._generators]) if self._generators else nullcontext():
+            with self._locks(values):
                 results = self.artifact.invoke(built.name, values, self.dtypes)
         finally:
             # Also where the kernel raised: what was written before stays written, as in NumPy.
@@ -175,6 +175,12 @@ class Specialization:
         value, *items = made
         change(built.changes, containers, items)
         return value
+
+    def _locks(self, values: Sequence[Any]) -> AbstractContextManager[None]:
+        """The locks that the code needs of the caller, of generators that it draws from."""
+        if not self._generators or self.artifact.locks_generators:
+            return nullcontext()
+        return locked([values[number] for number in self._generators])
 
     def last_memory(self) -> int | None:
         """See `Kernel.last_memory`."""

@@ -67,6 +67,10 @@ class Stage:
 class Artifact(ABC):
     """Loaded code. It stays loaded as long as this object, or anything that it returned, is alive."""
 
+    locks_generators: ClassVar[bool] = False
+    """Whether it takes the locks of random generators itself, as their methods do. Before NumPy 2.4 no thread can take
+    one twice."""
+
     @abstractmethod
     def result_count(self, name: str) -> int:
         """How many results the function `name` has."""

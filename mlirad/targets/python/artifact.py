@@ -9,7 +9,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from mlirad.tree import generator_of, is_words, words_of
 class PythonArtifact(Artifact):
     """A program that CPython runs."""
 
+    locks_generators: ClassVar[bool] = True
     _count = 0
 
     def __init__(self, program: Program) -> None:
