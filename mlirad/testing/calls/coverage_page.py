@@ -61,10 +61,7 @@ def page(table: Mapping[str, Any]) -> str:
         compiled = sum(coverage.is_compiled(row) for row in rows.values())
         measured = sum(row["call"] is not None for row in rows.values())
         lines.append(f"| {group} | {compiled} | {measured - compiled} |")
-    lines += [
-        f"| `{prefix}` ({_OTHERS.get(prefix, 'an issue of its own')}) | 0 | {len(names)} |"
-        for prefix, names in table["their own"].items()
-    ]
+    lines += [f"| `{prefix}` ({_OTHERS[prefix]}) | 0 | {len(names)} |" for prefix, names in table["their own"].items()]
     for group, rows in table["groups"].items():
         lines += [
             "",

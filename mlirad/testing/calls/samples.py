@@ -78,7 +78,10 @@ operator.setitem(q := x * 2, 0, 1), q | operator.concat([a], [b]) | operator.con
 operator.countOf([a, b], 0.5) | operator.indexOf([2, a], 2) | operator.is_(x, y) | operator.is_not(x, y)
 operator.matmul(s, s) | operator.not_(a) | operator.truth(a) | operator.is_none(x) | operator.is_not_none(x) | abs(x)
 np.linalg.cholesky(s @ s.T + np.eye(3)) | np.linalg.cond(s) | np.linalg.cross(s, y[:3, :3]) | np.linalg.det(s)
-np.linalg.diagonal(s) | np.linalg.eig(s) | np.linalg.eigh(s + 2 * s.T)[0] | np.linalg.eigvals(s) | np.linalg.inv(s)
+np.linalg.diagonal(s) | np.linalg.eigh(s + 2 * s.T)[0] | np.linalg.inv(s) | np.linalg.eig(s - 2 * s.T)[0].real
+np.linalg.eigvals(s - 2 * s.T).real | np.fft.fft(x).real | np.fft.fft2(x).real | np.fft.fftn(x).real
+np.fft.ifft(x).real | np.fft.ifft2(x).real | np.fft.ifftn(x).real | np.fft.ihfft(x).real | np.fft.rfft(x).real
+np.fft.rfft2(x).real | np.fft.rfftn(x).real
 np.linalg.eigvalsh(s) | np.linalg.lstsq(x, y[:3, :2]) | np.linalg.matmul(s, s) | np.linalg.matrix_norm(x)
 np.linalg.matrix_power(s, 3) | np.linalg.matrix_rank(x) | np.linalg.matrix_transpose(x) | np.linalg.norm(x)
 np.linalg.multi_dot([s, s, x]) | np.linalg.outer(v, w) | np.linalg.pinv(x) | abs(np.linalg.qr(s)[1])
