@@ -1,0 +1,299 @@
+"""Runs of nests that may work on their rows together: what is asked of each nest, and what each touches.
+
+Reads: ops on memrefs of static size, in the order of the text. Writes: nothing. Leaves: the nests of a run, and which
+ops come before and behind it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+
+from mlirad.dialect.core.effect_table import is_removable
+from mlirad.dialect.core.op import Dims
+from mlirad.dialect.core.types import itemsize
+from mlirad.lowering.loop_body import Combiner, body_of
+
+_LONGEST_ROW = 1 << 19
+_FEWEST_ROWS = 16
+"""Of a block whose sums of columns are added to those of other blocks: fewer rows would cost time and digits."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """An operand of a nest. base: the memory that it is in. axis: the one that runs along the rows, if any does.
+
+    rows_of: what it has the rows of: two operands with the same have the same rows.
+    """
+
+    value: SSAValue
+    base: SSAValue
+    axis: int | None
+    rows_of: SSAValue
+
+    @property
+    def row_bytes(self) -> int:
+        type = self.value.type
+        assert isinstance(type, MemRefType) and self.axis is not None
+        shape = type.get_shape()
+        return prod(shape) // shape[self.axis] * itemsize(type.element_type)
+
+
+@dataclass(frozen=True)
+class RowNest:
+    """A nest over rows. combiners: by output that lacks the rows, what it is reduced with."""
+
+    op: GenericOp | FillOp
+    rows: int
+    inputs: tuple[Access, ...]
+    outputs: tuple[Access, ...]
+    combiners: Mapping[int, Combiner]
+
+
+def nest_of(op: Operation) -> RowNest | None:
+    if isinstance(op, FillOp):
+        maps: list[Dims | None] = [(), tuple(range(len(shape_of(op.outputs[0]))))]
+        if not maps[1]:
+            return None
+    elif isinstance(op, GenericOp):
+        maps = [_dims(attribute.data) for attribute in op.indexing_maps.data]
+    else:
+        return None
+    accesses: list[Access] = []
+    rows = 0
+    for value, dims in zip(op.operands, maps, strict=True):
+        if dims is None:
+            return None
+        if not isinstance(value.type, MemRefType):
+            continue
+        base, shape = _base(value), shape_of(value)
+        if base is None or DYNAMIC_INDEX in shape:
+            return None
+        axis = dims.index(0) if 0 in dims else None
+        rows = rows if axis is None else shape[axis]
+        accesses.append(Access(value, base, axis, base if _has_rows_of(value, base) else value))
+    count = len(op.outputs)
+    inputs, outputs = accesses[:-count], accesses[-count:]
+    combiners: dict[int, Combiner] = {}
+    if isinstance(op, GenericOp):
+        found = _combiners(op, outputs)
+        if found is None:
+            return None
+        combiners = found
+    return RowNest(op, rows, tuple(inputs), tuple(outputs), combiners) if rows > 1 else None
+
+
+def _combiners(op: GenericOp, outputs: Sequence[Access]) -> dict[int, Combiner] | None:
+    """What outputs without rows are reduced with; None if the nest cannot be cut into rows."""
+    body, first = body_of(op.body.block), len(op.inputs)
+    loops = len(op.iterator_types.data)
+    reads = [each.data.results for each in op.indexing_maps.data[:first]]
+    if body.is_multiply_add and any(len(read) < loops for read in reads):
+        return None  # a product
+    combiners: dict[int, Combiner] = {}
+    for inner in op.body.block.ops:
+        counts_rows = isinstance(inner, IndexOp) and inner.dim.value.data == 0
+        if inner.regions or isinstance(inner, memref.LoadOp) or counts_rows:
+            return None
+    for place, out in enumerate(outputs):
+        if out.axis is None:
+            combiner = body.combiner(place, first + place)
+            if combiner is None or combiner.is_in_order:
+                return None
+            combiners[place] = combiner
+    return combiners
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    return value.type.get_shape() if isinstance(value.type, MemRefType) else ()
+
+
+def _dims(map: AffineMap) -> Dims | None:
+    """The loops that the axes of an operand run along, each along its own."""
+    dims = [each.position for each in map.results if isinstance(each, AffineDimExpr)]
+    return tuple(dims) if len(dims) == len(map.results) == len(set(dims)) else None
+
+
+RESHAPES = (memref.CollapseShapeOp, memref.ExpandShapeOp)
+_MEMREF_VIEWS = (memref.SubviewOp, memref.CastOp, *RESHAPES)
+
+
+def _has_rows_of(value: SSAValue, base: SSAValue) -> bool:
+    """Whether value is all of the memory, each row reshaped at most."""
+    rows = shape_of(base)[:1]
+    while value is not base and isinstance(value.owner, RESHAPES) and shape_of(value)[:1] == rows:
+        value = value.owner.operands[0]
+    return value is base
+
+
+def _base(value: SSAValue) -> SSAValue | None:
+    """The memory that a memref is in, if it is known to be in no other: allocated here, or an argument."""
+    while isinstance(value.owner, _MEMREF_VIEWS):
+        value = value.owner.operands[0]
+    if isinstance(value, BlockArgument):
+        parent = value.owner.parent_op()
+        return value if isinstance(parent, func.FuncOp) else None
+    return value if isinstance(value.owner, memref.AllocOp | memref.GetGlobalOp) else None
+
+
+@dataclass
+class Run:
+    """Nests that are to share their rows, so far.
+
+    by_row: memory of which only a row is touched at a time, and what these rows are of. whole: memory that may be read
+    anywhere. written, summed: memory that is written row by row, and that all rows are added to. fills: of memory that
+    nothing in the run has touched yet. later: ops that need whole sums, and go behind the run.
+    """
+
+    rows: int
+    nests: list[RowNest] = field(default_factory=list)
+    by_row: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    whole: set[SSAValue] = field(default_factory=set)
+    written: set[SSAValue] = field(default_factory=set)
+    summed: set[SSAValue] = field(default_factory=set)
+    fills: dict[SSAValue, RowNest] = field(default_factory=dict)
+    later: list[Operation] = field(default_factory=list)
+
+    def takes(self, op: Operation) -> bool:
+        """Join an op to the run, or let it stay before the run or go behind it; False if the run ends before it."""
+        if self._is_later(op):
+            self.later.append(op)
+            return True
+        if any(value.owner in self.later for value in read_by(op)):
+            return False
+        nest = nest_of(op)
+        if nest is not None and isinstance(op, FillOp) and not self._has_touched(nest.outputs[0].base):
+            self.fills[nest.outputs[0].base] = nest
+            return True
+        if nest is not None and nest.rows == self.rows and self._may_join(nest):
+            self._join(nest)
+            return True
+        return self._may_stay(op)
+
+    def _is_later(self, op: Operation) -> bool:
+        """Whether an op only computes with whole sums."""
+        if isinstance(op, memref.LoadOp):
+            return op.memref in self.summed
+        is_plain = not op.regions and is_removable(op) and not any(isinstance(v.type, MemRefType) for v in op.operands)
+        return is_plain and any(value.owner in self.later for value in op.operands)
+
+    def _has_touched(self, base: SSAValue) -> bool:
+        return base in self.by_row or base in self.whole or base in self.written or base in self.summed
+
+    def _may_join(self, nest: RowNest) -> bool:
+        for each in nest.inputs:
+            if each.base in self.summed:
+                return False
+            if each.base in self.written and (each.axis != 0 or self.by_row[each.base] is not each.rows_of):
+                return False
+        read = {each.base for each in nest.inputs if each.axis != 0}
+        for each in nest.outputs:
+            if each.axis is None:
+                if self._has_touched(each.base) or any(each.base is other.base for other in nest.inputs):
+                    return False
+                continue
+            touched = [self.by_row.get(each.base), *(other.rows_of for other in nest.inputs if other.base is each.base)]
+            if each.axis != 0 or each.base in self.whole | self.summed | read:
+                return False
+            if any(rows is not None and rows is not each.rows_of for rows in touched):
+                return False
+        return len({each.base for each in nest.outputs}) == len(nest.outputs)
+
+    def _join(self, nest: RowNest) -> None:
+        for each in (*nest.inputs, *nest.outputs):
+            fill = self.fills.pop(each.base, None)
+            if (
+                fill is not None
+                and each.axis == 0
+                and fill.rows == self.rows
+                and fill.outputs[0].rows_of is each.rows_of
+            ):
+                self._join(fill)
+        for each in nest.inputs:
+            is_first = each.axis == 0 and self.by_row.setdefault(each.base, each.rows_of) is each.rows_of
+            if not is_first:
+                self.whole.add(each.base)
+        for each in nest.outputs:
+            if each.axis is None:
+                self.summed.add(each.base)
+            else:
+                self.by_row[each.base] = each.rows_of
+                self.written.add(each.base)
+        self.nests.append(nest)
+
+    def _may_stay(self, op: Operation) -> bool:
+        """Whether an op may as well come before all nests of the run."""
+        if isinstance(op, memref.AllocOp):
+            return True
+        memory = [value for value in op.operands if isinstance(value.type, MemRefType)]
+        if isinstance(op, _MEMREF_VIEWS) or (not memory and not op.regions and is_removable(op)):
+            return True
+        bases = [_base(value) for value in memory]
+        for base in bases:
+            if base is not None:
+                self.fills.pop(base, None)  # the fill stays in front of it
+        if isinstance(op, memref.LoadOp):
+            return not any(base is None or base in self.written | self.summed for base in bases)
+        if not isinstance(op, GenericOp | FillOp) or any(base is None or self._has_touched(base) for base in bases):
+            return False
+        return not (isinstance(op, GenericOp) and any(isinstance(each, memref.LoadOp) for each in op.body.block.ops))
+
+    def is_worthwhile(self, least: int) -> bool:
+        """Whether several nests touch much of the same rows, and all rows together are many bytes."""
+        touches = Counter[SSAValue]()
+        for nest in self.nests:
+            if isinstance(nest.op, GenericOp):
+                touches.update({each.rows_of for each in (*nest.inputs, *nest.outputs) if each.axis is not None})
+        bytes, all_bytes = self.bytes_of_rows(), self.row_bytes
+        shared = sum([bytes[rows] for rows, count in touches.items() if count > 1])
+        return 4 * shared >= all_bytes and all_bytes * self.rows >= least and all_bytes <= _LONGEST_ROW
+
+    def bytes_of_rows(self) -> dict[SSAValue, int]:
+        """Of one row of each array that a block holds rows of."""
+        accesses = (each for nest in self.nests for each in (*nest.inputs, *nest.outputs) if each.axis is not None)
+        return {each.rows_of: each.row_bytes for each in accesses}
+
+    @property
+    def row_bytes(self) -> int:
+        """Of what a block holds of each array."""
+        return sum(self.bytes_of_rows().values())
+
+    def block_of(self, bytes: int) -> int | None:
+        """How many rows a block has; None if the run is to stay as it is."""
+        most = max(1, bytes // self.row_bytes)
+        if most >= self.rows:
+            return None
+        if any(each.axis is None and shape_of(each.value) for nest in self.nests for each in nest.outputs):
+            combiners = (combiner for nest in self.nests for combiner in nest.combiners.values())
+            if most < _FEWEST_ROWS or any(combiner.widened is not combiner for combiner in combiners):
+                return None
+        if most >= 64 and self.row_bytes <= 8 * len(self.by_row):
+            return most // 64 * 64  # rows of one element: whole vectors
+        return next((size for size in range(most, most // 2, -1) if self.rows % size == 0), most)
+
+
+def fills_before(op: Operation) -> dict[SSAValue, RowNest]:
+    """The fills right in front of an op, by the memory that they fill."""
+    fills: dict[SSAValue, RowNest] = {}
+    before = op.prev_op
+    while isinstance(before, memref.AllocOp | arith.ConstantOp | FillOp):
+        if isinstance(before, FillOp) and (nest := nest_of(before)) is not None:
+            fills.setdefault(nest.outputs[0].base, nest)
+        before = before.prev_op
+    return fills
+
+
+def read_by(op: Operation) -> Iterator[SSAValue]:
+    yield from op.operands
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                yield from read_by(inner)
