@@ -28,7 +28,7 @@ _FEWEST_ROWS = 16
 
 
 @dataclass(frozen=True)
-class Access:
+class RowAccess:
     """An operand of a nest. base: the memory that it is in. axis: the one that runs along the rows, if any does.
 
     rows_of: what it has the rows of: two operands with the same have the same rows.
@@ -53,8 +53,8 @@ class RowNest:
 
     op: GenericOp | FillOp
     rows: int
-    inputs: tuple[Access, ...]
-    outputs: tuple[Access, ...]
+    inputs: tuple[RowAccess, ...]
+    outputs: tuple[RowAccess, ...]
     combiners: Mapping[int, Combiner]
 
 
@@ -67,7 +67,7 @@ def nest_of(op: Operation) -> RowNest | None:
         maps = [_dims(attribute.data) for attribute in op.indexing_maps.data]
     else:
         return None
-    accesses: list[Access] = []
+    accesses: list[RowAccess] = []
     rows = 0
     for value, dims in zip(op.operands, maps, strict=True):
         if dims is None:
@@ -79,7 +79,7 @@ def nest_of(op: Operation) -> RowNest | None:
             return None
         axis = dims.index(0) if 0 in dims else None
         rows = rows if axis is None else shape[axis]
-        accesses.append(Access(value, base, axis, base if _has_rows_of(value, base) else value))
+        accesses.append(RowAccess(value, base, axis, base if _has_rows_of(value, base) else value))
     count = len(op.outputs)
     inputs, outputs = accesses[:-count], accesses[-count:]
     combiners: dict[int, Combiner] = {}
@@ -91,7 +91,7 @@ def nest_of(op: Operation) -> RowNest | None:
     return RowNest(op, rows, tuple(inputs), tuple(outputs), combiners) if rows > 1 else None
 
 
-def _combiners(op: GenericOp, outputs: Sequence[Access]) -> dict[int, Combiner] | None:
+def _combiners(op: GenericOp, outputs: Sequence[RowAccess]) -> dict[int, Combiner] | None:
     """What outputs without rows are reduced with; None if the nest cannot be cut into rows."""
     body, first = body_of(op.body.block), len(op.inputs)
     loops = len(op.iterator_types.data)
@@ -145,7 +145,7 @@ def _base(value: SSAValue) -> SSAValue | None:
 
 
 @dataclass
-class Run:
+class RowRun:
     """Nests that are to share their rows, so far.
 
     by_row: memory of which only a row is touched at a time, and what these rows are of. whole: memory that may be read

@@ -27,7 +27,7 @@ from mlirad.dialect.core.scalars import number
 from mlirad.dialect.core.upstream import map_of, segments
 from mlirad.lowering.loop_body import Combiner
 from mlirad.lowering.rewriting import erase
-from mlirad.lowering.to_buffers.row_runs import RESHAPES, Access, Run, fills_before, nest_of, shape_of
+from mlirad.lowering.to_buffers.row_runs import RESHAPES, RowAccess, RowRun, fills_before, nest_of, shape_of
 from mlirad.xdsl_support.traversal import ops_of
 
 
@@ -122,7 +122,7 @@ class _Runs:
     least: int
 
     def find(self) -> None:
-        run: Run | None = None
+        run: RowRun | None = None
         for op in ops_of(self.block):
             if run is not None and run.takes(op):
                 continue
@@ -131,12 +131,12 @@ class _Runs:
                 run = None
             nest = nest_of(op)
             if nest is not None and isinstance(op, GenericOp):
-                run = Run(nest.rows, fills=fills_before(op))
+                run = RowRun(nest.rows, fills=fills_before(op))
                 if not run.takes(op):
                     run = None
         assert run is None, "a block has a terminator"
 
-    def _end(self, run: Run) -> None:
+    def _end(self, run: RowRun) -> None:
         if run.is_worthwhile(self.least) and (size := run.block_of(self.bytes)) is not None:
             _Blocks(run, size).emit()
 
@@ -145,7 +145,7 @@ class _Runs:
 class _Blocks:
     """The loop over the blocks of a run. own: the memory that only the run uses, and that of a block instead."""
 
-    run: Run
+    run: RowRun
     size: int
     own: dict[SSAValue, SSAValue] = field(default_factory=dict)
     parts: dict[SSAValue, tuple[SSAValue, SSAValue, Combiner]] = field(default_factory=dict)
@@ -217,7 +217,7 @@ class _Blocks:
             insert(memref.StoreOp.get(insert(memref.LoadOp.get(cell, [])).res, array, [block]))
 
     def _part(
-        self, access: Access, start: SSAValue, rows: int, views: dict[tuple[SSAValue, int], SSAValue]
+        self, access: RowAccess, start: SSAValue, rows: int, views: dict[tuple[SSAValue, int], SSAValue]
     ) -> SSAValue:
         """What a block sees of an operand."""
         value, axis = access.value, access.axis
