@@ -22,7 +22,8 @@ file that are not compiled.
 `v`: the value; `r`, `f`, `s`: the derivative in reverse mode, in forward mode, of second order (of float64). `.`:
 refused. Blank: NumPy refuses it, or there is no derivative, since no float is among the arguments and results.
 Keywords are those that NumPy takes and the compiler refuses. Inputs: `x y z u` are arrays (3, 4), `v w` (5,), `s` (3,
-3), `t` (2, 3, 2); `a b c` numbers, `n` is 2; `i` are two indices, `j` integers and `m` a mask (3, 4).
+3), `t` (2, 3, 2); `a b c` numbers, `n` is 2; `i` are two indices, `j` integers and `m` a mask (3, 4). What is compiled
+of complex numbers is in [transforms.md](transforms.md#complex-numbers).
 """
 
 

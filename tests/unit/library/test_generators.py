@@ -210,7 +210,7 @@ def test_generators_around_and_in_containers() -> None:
 
 @pytest.mark.full
 def test_a_million_draws_of_each() -> None:
-    """Between NumPy's own draws."""
+    """Between NumPy's own draws, in two threads with a generator each."""
     n = 1_000_000
     calls: list[Any] = [
         lambda r: r.random(n),
@@ -231,11 +231,23 @@ def test_a_million_draws_of_each() -> None:
         lambda r: r.permutation(n),
     ]
     for call in calls:
-        own, numpys = pair()
-        kernel = mlirad.jit(call)
-        for _ in range(2):
-            same(kernel(own), call(numpys))
-            assert own.integers(10) == numpys.integers(10) and state(own) == state(numpys)
+        kernel, failures = mlirad.jit(call), list[BaseException]()
+
+        def compared(seed: int, kernel: Any = kernel, call: Any = call, failures: list[Any] = failures) -> None:
+            own, numpys = pair(seed=seed)
+            try:
+                for _ in range(2):
+                    same(kernel(own), call(numpys))
+                    assert own.integers(10) == numpys.integers(10) and state(own) == state(numpys)
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=compared, args=(seed,)) for seed in range(2)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert not failures
 
 
 def draws(rng, n):
@@ -280,6 +292,9 @@ def test_refusals() -> None:
     assert "make the generator outside" in refused(lambda: np.random.default_rng(0).normal())
     assert "rng = np.random.default_rng(seed) outside" in refused(lambda: np.random.rand(3))
     assert "rng = np.random.default_rng(seed) outside" in refused(lambda r: r.randn(3), np.random.RandomState(0))
+    for name in ("seed", "normal", "uniform", "randint", "random_sample", "choice", "shuffle", "get_state", "PCG64"):
+        function = getattr(np.random, name)
+        assert "outside" in refused(lambda function=function: function())
     assert "docs/random.md" in refused(lambda r: len(r.bytes(3)), rng)
     assert "no attribute 'normals'" in refused(lambda r: r.normals(), rng)
     assert "order = rng.permutation" in refused(lambda r: r.shuffle([1.0, 2.0]), rng)
