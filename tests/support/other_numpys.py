@@ -23,6 +23,9 @@ def _reads_indices_first() -> bool:
 READS_INDICES_FIRST = _reads_indices_first()
 """Whether `i[i] = x` reads all indices before it writes: from 2.3 on."""
 
+HAS_REAL_CONDITIONS = np.linalg.cond(np.eye(1) * 1j, 1).dtype == np.float64
+"""Whether `cond` of complex matrices is real in all norms: from 2.3 on."""
+
 IS_OTHER = not np.__version__.startswith("2.4.")
 """Whether functions may take what NumPy 2.4 refuses, or refuse what it takes."""
 

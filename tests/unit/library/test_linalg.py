@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from library_outcomes import outcome_of, require_same
 from numpy.linalg import LinAlgError
+from other_numpys import HAS_REAL_CONDITIONS
 
 import mlirad
 from mlirad.errors import CompileError, DifferentiationError, TargetError
@@ -131,8 +132,9 @@ def result_of(call: Callable[..., Any], *arguments: Any) -> Any:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_values_and_exceptions(name: str) -> None:
+    arrays = ARRAYS[:-1] if name == "cond" and not HAS_REAL_CONDITIONS else ARRAYS
     for number, call in enumerate(CALLS[name]):
-        for array in ARRAYS if number == 0 else ARRAYS[number % 6 :][:1] + ARRAYS[:1]:
+        for array in arrays if number == 0 else arrays[number % 6 :][:1] + arrays[:1]:
             require_same(result_of(Interpreted(call, "tensor"), array), result_of(call, array))
 
 
