@@ -28,10 +28,11 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     VectorType,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.analysis.constants import contents_of
+from mlirad.analysis.loops import block_of
 from mlirad.dialect.core.upstream import segments
 from mlirad.lowering.loop_builder import Constants, LoopBuilder
 from mlirad.lowering.rewriting import erase
@@ -86,7 +87,7 @@ def _keep(function: func.FuncOp) -> None:
     for op in ops_inside(function):
         if number == _MOST_ARRAYS or op.__class__ is not memref.AllocOp or op.attributes.get(OFFSET) is None:
             continue
-        accesses = _accesses_of(op)
+        accesses = accesses_of(op.results[0])
         if accesses is None:
             continue
         number += 1
@@ -116,9 +117,8 @@ class _Place:
         return self.offset + sum(i * stride for i, stride in zip(subscripts, self.strides, strict=True))
 
 
-def _accesses_of(alloc: Operation) -> Accesses | None:
-    """What reads or writes an array; None if it has to be in memory."""
-    (array,) = alloc.results
+def accesses_of(array: SSAValue, *, is_carried: bool = False) -> Accesses | None:
+    """What reads or writes an array; None if it has to be in memory. is_carried: although a loop or a branch has it."""
     type = array.type
     assert isinstance(type, MemRefType)
     if DYNAMIC_INDEX in (shape := type.get_shape()) or not 0 < prod(shape) <= MOST_ELEMENTS:
@@ -127,13 +127,13 @@ def _accesses_of(alloc: Operation) -> Accesses | None:
         return None
     found: Accesses = {}
     strides = _all(known_layout(type)[1])
-    if strides is None or not _find(array, _Place(0, strides), found):
+    if strides is None or not _find(array, _Place(0, strides), found, is_carried=is_carried):
         return None
     is_inside = all(each.elements.start >= 0 and each.elements.stop <= prod(shape) for each in found.values())
-    return found if is_inside and _is_in_one_thread(alloc, found) else None
+    return found if is_inside and _is_in_one_thread(array, found) else None
 
 
-def _find(array: SSAValue, place: _Place, found: Accesses) -> bool:
+def _find(array: SSAValue, place: _Place, found: Accesses, *, is_carried: bool = False) -> bool:
     """Adds what reads or writes a view of an array; whether that is all that happens to it."""
     for use in array.uses:
         op, is_first = use.operation, use.index == 0
@@ -153,7 +153,7 @@ def _find(array: SSAValue, place: _Place, found: Accesses) -> bool:
         elif op.__class__ is memref.CopyOp:
             elements = range(place.offset, place.offset + _size(array))
             found[op] = _Access(elements, is_write=not is_first)
-        elif op.__class__ is not memref.DimOp:
+        elif op.__class__ is not memref.DimOp and not (is_carried and isinstance(op, scf.ForOp | scf.YieldOp)):
             return False
     return True
 
@@ -192,14 +192,15 @@ def _number(value: SSAValue) -> int | None:
     return contents.value.data if isinstance(contents, IntegerAttr) else None
 
 
-def _is_in_one_thread(alloc: Operation, accesses: Accesses) -> bool:
-    return not any(isinstance(around, scf.ParallelOp) for op in accesses for around in _around(op, alloc))
+def _is_in_one_thread(array: SSAValue, accesses: Accesses) -> bool:
+    block = block_of(array)
+    return not any(isinstance(around, scf.ParallelOp) for op in accesses for around in _around(op, block))
 
 
-def _around(op: Operation, alloc: Operation) -> Iterator[Operation]:
-    """The ops around op in the block of the alloc."""
+def _around(op: Operation, block: Block) -> Iterator[Operation]:
+    """The ops around op in a block."""
     parent = op.parent_op()
-    while parent is not None and op.parent is not alloc.parent:
+    while parent is not None and op.parent is not block:
         yield parent
         op, parent = parent, parent.parent_op()
 
@@ -225,10 +226,10 @@ def _replace(alloc: Operation, accesses: Accesses, constants: Constants) -> None
 
 def _may_be_read_first(alloc: Operation, accesses: Accesses) -> bool:
     """Whether an element may be read before it is written: LLVM takes such a one for any number, at each use anew."""
-    outside = {op: next((each for each in _around(op, alloc) if each.parent is alloc.parent), op) for op in accesses}
-    written: set[int] = set()
     block = alloc.parent
     assert block is not None
+    outside = {op: next((each for each in _around(op, block) if each.parent is block), op) for op in accesses}
+    written: set[int] = set()
     order = {op: number for number, op in enumerate(block.ops)}
     for op in sorted(accesses, key=lambda op: order[outside[op]]):
         access = accesses[op]

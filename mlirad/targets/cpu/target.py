@@ -157,8 +157,14 @@ def _bufferized(parallel: bool) -> list[ModulePass]:
 
 
 def _loops(vector_bytes: int, parallel: bool) -> list[ModulePass]:
+    from mlirad.lowering.registers.carry_numbers import CarryNumbers
     from mlirad.lowering.registers.keep_in_registers import KeepInRegisters
     from mlirad.lowering.to_loops.expand_math import ExpandMath
     from mlirad.lowering.to_loops.linalg_to_loops import LinalgToLoops
 
-    return [LinalgToLoops(vector_bytes=vector_bytes, parallel=parallel), KeepInRegisters(), ExpandMath()]
+    return [
+        LinalgToLoops(vector_bytes=vector_bytes, parallel=parallel),
+        CarryNumbers(),
+        KeepInRegisters(),
+        ExpandMath(),
+    ]

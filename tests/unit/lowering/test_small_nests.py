@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mlirad
+from mlirad.lowering.registers import carry_numbers
 from mlirad.lowering.to_loops import small_nests
 
 
@@ -45,6 +46,22 @@ def of_matrices(a, b):
     )
 
 
+def of_loops(a, b):
+    """What loops and branches carry: one array, two that are exchanged, one that only some trips change."""
+    first, second, kept = a[0], b[0], a[1]
+    power = a
+    for k in range(7):
+        first, second = second, first / np.sqrt(np.sum(first * first))
+        power = power @ b
+        if k % 3:
+            kept = kept + first
+        else:
+            kept = 2.0 * second
+        for _ in range(k):
+            kept = kept - first
+    return first, second, power, kept, np.sum(power)
+
+
 def cases(dtype: type) -> list[tuple[Callable[..., Any], tuple[np.ndarray, ...]]]:
     rng = np.random.default_rng(11)
     found: list[tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = []
@@ -54,6 +71,7 @@ def cases(dtype: type) -> list[tuple[Callable[..., Any], tuple[np.ndarray, ...]]
         found.append((of_vectors, (x, y)))
     for n in (2, 3, 4):
         found.append((of_matrices, tuple(rng.normal(size=(2, n, n)).astype(dtype))))
+    found.append((of_loops, tuple(rng.normal(size=(2, 3, 3)).astype(dtype))))
     return found
 
 
@@ -64,6 +82,7 @@ def test_the_bits_are_those_of_loops(dtype: type, monkeypatch: pytest.MonkeyPatc
         text, found = straight.as_text("loops"), straight.compile()(*arguments)
         with monkeypatch.context() as patch:
             patch.setattr(small_nests, "_MOST_OPS", 0)
+            patch.setattr(carry_numbers, "_MOST_NUMBERS", 0)
             loops = mlirad.jit(function).lower(*arguments)
             assert loops.as_text("loops") != text
             expected = loops.compile()(*arguments)

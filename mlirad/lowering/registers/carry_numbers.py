@@ -1,0 +1,234 @@
+"""Lets loops and branches carry the elements of small arrays, and not the arrays.
+
+Reads: stage `loops`. Writes: numbers for arrays among what scf.for carries and what it and scf.if give, and arrays that
+are filled with them. Leaves: arrays of more than 16 elements, those that something looks at by another name, and what
+is read at places that only the run knows.
+
+What a loop carries can be in registers only if it is numbers. The new arrays are read and written at known places, so
+that `keep_in_registers.py` takes them out of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects import func, memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, IntegerAttr, IntegerType, MemRefType, ModuleOp, NoneAttr, i64
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirad.analysis.loops import block_of
+from mlirad.dialect.core.types import itemsize
+from mlirad.dialect.core.upstream import segments
+from mlirad.lowering.loop_builder import Constants, LoopBuilder
+from mlirad.lowering.registers.keep_in_registers import accesses_of
+from mlirad.lowering.to_buffers.plan_arena import ALIGNMENT, OFFSET, SIZE
+from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS
+from mlirad.xdsl_support.traversal import ops_inside
+
+_MOST_NUMBERS = 32
+"""That one op carries for arrays: as many as processors have registers for."""
+
+
+@dataclass(frozen=True)
+class CarryNumbers(ModulePass):
+    """Carry elements of small arrays.
+
+    Before:
+
+        func.func @f(%p: i1, %x: f64, %y: f64) -> f64 {
+          %c0 = arith.constant 0 : index
+          %r = scf.if %p -> (memref<1xf64>) {
+            %a = memref.alloc() {mlirad.offset = 0 : i64} : memref<1xf64>
+            memref.store %x, %a[%c0] : memref<1xf64>
+            scf.yield %a : memref<1xf64>
+          } else {
+            %b = memref.alloc() {mlirad.offset = 64 : i64} : memref<1xf64>
+            memref.store %y, %b[%c0] : memref<1xf64>
+            scf.yield %b : memref<1xf64>
+          }
+          %z = memref.load %r[%c0] : memref<1xf64>
+          func.return %z : f64
+        }
+
+    After `mlirad-carry-numbers`:
+
+        func.func @f(%p: i1, %x: f64, %y: f64) -> f64 attributes {mlirad.arena_size = 8 : i64} {
+          %0 = arith.constant 0 : index
+          %c0 = arith.constant 0 : index
+          %1 = scf.if %p -> (f64) {
+            %a = memref.alloc() {mlirad.offset = 0 : i64} : memref<1xf64>
+            memref.store %x, %a[%c0] : memref<1xf64>
+            %2 = memref.load %a[%0] : memref<1xf64>
+            scf.yield %2 : f64
+          } else {
+            %b = memref.alloc() {mlirad.offset = 64 : i64} : memref<1xf64>
+            memref.store %y, %b[%c0] : memref<1xf64>
+            %3 = memref.load %b[%0] : memref<1xf64>
+            scf.yield %3 : f64
+          }
+          %r = memref.alloc() {mlirad.offset = 0 : i64} : memref<1xf64>
+          memref.store %1, %r[%0] : memref<1xf64>
+          %z = memref.load %r[%c0] : memref<1xf64>
+          func.return %z : f64
+        }
+    """
+
+    name = "mlirad-carry-numbers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.body.block.ops:
+            if isinstance(function, func.FuncOp) and not function.is_declaration:
+                _Function(function)()
+
+
+class _Function:
+    def __init__(self, function: func.FuncOp) -> None:
+        self._function = function
+        self._constants = Constants(function.body.block)
+
+    def __call__(self) -> None:
+        """The outer ops first: what these carry is then an array in their bodies."""
+        for op in ops_inside(self._function):
+            if isinstance(op, scf.ForOp | scf.IfOp):
+                wanted = [i for i, result in enumerate(op.results) if _is_small(result) and self._may_carry(op, i)]
+                if wanted and sum(_size(op.results[i]) for i in wanted) <= _MOST_NUMBERS:
+                    self._rewrite(op, wanted)
+
+    # -- what may be done --------------------------------------------------------------------------------------------
+
+    def _may_carry(self, op: scf.ForOp | scf.IfOp, i: int) -> bool:
+        yielded = [_yield(region.block).operands[i] for region in op.regions]
+        seen: list[SSAValue] = [op.results[i]]
+        if isinstance(op, scf.ForOp):
+            seen.append(op.body.block.args[1 + i])
+            if not _is_done(op.iter_args[i], op):
+                return False
+        if not all(accesses_of(each, is_carried=True) is not None for each in seen):
+            return False
+        return all(_is_made_in(value, op) or _is_done(value, op) for value in yielded)
+
+    # -- how it is done ----------------------------------------------------------------------------------------------
+
+    def _rewrite(self, op: scf.ForOp | scf.IfOp, wanted: Sequence[int]) -> None:
+        for region in op.regions:
+            block, last = region.block, _yield(region.block)
+            if isinstance(op, scf.ForOp):
+                self._take_apart(block, wanted)
+            builder = LoopBuilder(last, self._constants)
+            last.operands = self._spread(builder, last.operands, wanted)
+        builder = LoopBuilder(op, self._constants)
+        before = (
+            list(op.operands[:3]) + self._spread(builder, op.iter_args, wanted)
+            if isinstance(op, scf.ForOp)
+            else op.operands
+        )
+        types = [t for i, r in enumerate(op.results) for t in ([_element(r)] * _size(r) if i in wanted else [r.type])]
+        regions = [op.detach_region(region) for region in list(op.regions)]
+        made = type(op).create(
+            operands=list(before), result_types=types, regions=regions, attributes=op.attributes, location=op.location
+        )
+        builder.place(made)
+        results = list(made.results)
+        for i, old in enumerate(op.results):
+            if i not in wanted:
+                new: SSAValue = results.pop(0)
+            else:
+                parts, results = results[: _size(old)], results[_size(old) :]
+                new = self._array(builder, old, parts)
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        op.detach()
+        op.erase()
+
+    def _take_apart(self, block: Block, wanted: Sequence[int]) -> None:
+        """Gives a loop's body numbers for arrays, and makes arrays of them at its head."""
+        first = block.first_op
+        assert first is not None
+        builder = LoopBuilder(first, self._constants)
+        for i in reversed(wanted):
+            old = block.args[1 + i]
+            parts = [block.insert_arg(_element(old), 2 + i + k) for k in range(_size(old))]
+            new = self._array(builder, old, parts)
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+            block.erase_arg(old)
+
+    def _spread(self, builder: LoopBuilder, values: Sequence[SSAValue], wanted: Sequence[int]) -> list[SSAValue]:
+        """The values, with elements for arrays."""
+        found: list[SSAValue] = []
+        for i, value in enumerate(values):
+            found += [builder.load(value, at) for at in _places(value)] if i in wanted else [value]
+        return found
+
+    def _array(self, builder: LoopBuilder, like: SSAValue, parts: Sequence[SSAValue]) -> SSAValue:
+        """A new array, with a place in the arena."""
+        noted = self._function.attributes.get(SIZE)
+        used = noted.value.data if isinstance(noted, IntegerAttr) else 0
+        offset = -(-used // ALIGNMENT) * ALIGNMENT
+        self._function.attributes[SIZE] = IntegerAttr(offset + _size(like) * itemsize(_element(like)), i64)
+        alloc = memref.AllocOp.create(
+            result_types=[like.type],
+            properties={"operandSegmentSizes": segments(0, 0)},
+            attributes={OFFSET: IntegerAttr(offset, i64)},
+        )
+        (made,) = builder.insert(alloc).results
+        for part, place in zip(parts, _places(like), strict=True):
+            builder.store(part, made, place)
+        return made
+
+
+def _is_small(value: SSAValue) -> bool:
+    type = value.type
+    if not isinstance(type, MemRefType) or not isinstance(type.layout, NoneAttr):
+        return False
+    shape = type.get_shape()
+    is_known = DYNAMIC_INDEX not in shape and 0 < prod(shape) <= MOST_ELEMENTS
+    return is_known and isinstance(type.element_type, AnyFloat | IntegerType)
+
+
+def _is_made_in(value: SSAValue, op: Operation) -> bool:
+    """Whether a value is made in a region of op, where nobody looks at it any more when the region ends."""
+    return block_of(value).parent_op() is op
+
+
+def _is_done(value: SSAValue, op: Operation) -> bool:
+    """Whether an array is made in the block of op, and neither op's regions nor what comes later look at it."""
+    made = value.owner
+    if not isinstance(made, memref.AllocOp) or made.parent is not op.parent or OFFSET not in made.attributes:
+        return False
+    accesses = accesses_of(value, is_carried=True)
+    if accesses is None:
+        return False
+    carriers = {op, *(_yield(region.block) for region in op.regions)}
+    users = [*accesses, *(use.operation for use in value.uses if use.operation not in carriers)]
+    return all(user.parent is op.parent and user.is_before_in_block(op) for user in users)
+
+
+def _yield(block: Block) -> Operation:
+    last = block.last_op
+    assert last is not None
+    return last
+
+
+def _element(value: SSAValue) -> Attribute:
+    assert isinstance(value.type, MemRefType)
+    return value.type.element_type
+
+
+def _shape(value: SSAValue) -> Sequence[int]:
+    assert isinstance(value.type, MemRefType)
+    return value.type.get_shape()
+
+
+def _size(value: SSAValue) -> int:
+    return prod(_shape(value))
+
+
+def _places(value: SSAValue) -> Iterator[tuple[int, ...]]:
+    """The subscripts of all elements, as they lie in memory."""
+    return product(*map(range, _shape(value)))
