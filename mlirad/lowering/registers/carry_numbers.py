@@ -95,22 +95,11 @@ class _Function:
         """The outer ops first: what these carry is then an array in their bodies."""
         for op in ops_inside(self._function):
             if isinstance(op, scf.ForOp | scf.IfOp):
-                wanted = [i for i, result in enumerate(op.results) if _is_small(result) and self._may_carry(op, i)]
+                wanted = [i for i, result in enumerate(op.results) if _is_small(result)]
+                while bad := [i for i in wanted if not _may_carry(op, i, wanted)]:
+                    wanted = [i for i in wanted if i not in bad]
                 if wanted and sum(_size(op.results[i]) for i in wanted) <= _MOST_NUMBERS:
                     self._rewrite(op, wanted)
-
-    # -- what may be done --------------------------------------------------------------------------------------------
-
-    def _may_carry(self, op: scf.ForOp | scf.IfOp, i: int) -> bool:
-        yielded = [_yield(region.block).operands[i] for region in op.regions]
-        seen: list[SSAValue] = [op.results[i]]
-        if isinstance(op, scf.ForOp):
-            seen.append(op.body.block.args[1 + i])
-            if not _is_done(op.iter_args[i], op):
-                return False
-        if not all(accesses_of(each, is_carried=True) is not None for each in seen):
-            return False
-        return all(_is_made_in(value, op) or _is_done(value, op) for value in yielded)
 
     # -- how it is done ----------------------------------------------------------------------------------------------
 
@@ -196,13 +185,41 @@ def _is_made_in(value: SSAValue, op: Operation) -> bool:
     return block_of(value).parent_op() is op
 
 
-def _is_done(value: SSAValue, op: Operation) -> bool:
+def _may_carry(op: scf.ForOp | scf.IfOp, i: int, wanted: Sequence[int]) -> bool:
+    """Whether elements may be carried for array i, if they are for all that are wanted."""
+    named: list[SSAValue] = [op.results[i]]
+    if isinstance(op, scf.ForOp):
+        named.append(op.body.block.args[1 + i])
+        if not _is_done(op.iter_args[i], op, wanted):
+            return False
+    if not all(_is_private(each, op, wanted) for each in named):
+        return False
+    yielded = [_yield(region.block).operands[i] for region in op.regions]
+    return all(_is_made_in(value, op) or _is_done(value, op, wanted) for value in yielded)
+
+
+def _is_private(value: SSAValue, op: Operation, wanted: Sequence[int]) -> bool:
+    """Whether an array is read and written at known places, and carried only by op, in what is wanted."""
+    yields = [_yield(region.block) for region in op.regions]
+    for use in value.uses:
+        if use.operation is op:
+            is_wanted = use.index - 3 in wanted
+        elif use.operation in yields:
+            is_wanted = use.index in wanted
+        else:
+            is_wanted = not isinstance(use.operation, scf.ForOp | scf.YieldOp)
+        if not is_wanted:
+            return False
+    return accesses_of(value, is_carried=True) is not None
+
+
+def _is_done(value: SSAValue, op: Operation, wanted: Sequence[int]) -> bool:
     """Whether an array is made in the block of op, and neither op's regions nor what comes later look at it."""
     made = value.owner
     if not isinstance(made, memref.AllocOp) or made.parent is not op.parent or OFFSET not in made.attributes:
         return False
     accesses = accesses_of(value, is_carried=True)
-    if accesses is None:
+    if accesses is None or not _is_private(value, op, wanted):
         return False
     carriers = {op, *(_yield(region.block) for region in op.regions)}
     users = [*accesses, *(use.operation for use in value.uses if use.operation not in carriers)]

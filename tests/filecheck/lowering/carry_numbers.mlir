@@ -50,3 +50,18 @@ func.func @in_memory(%n: index, %x: f64, %p: memref<2xf64>) -> f64 {
   %w = memref.load %s[%0] : memref<2xf64>
   func.return %y : f64
 }
+
+// One that is exchanged with an array of the caller's: each is the other's memory in the next trip.
+// CHECK-LABEL: func.func @exchanged
+// CHECK:       iter_args({{.*}}) -> (memref<2xf64>, memref<2xf64>)
+func.func @exchanged(%n: index, %x: f64, %p: memref<2xf64>) -> f64 {
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  %a = memref.alloc() {mlirad.offset = 0 : i64} : memref<2xf64>
+  %q, %r = scf.for %i = %0 to %n step %1 iter_args(%b = %p, %c = %a) -> (memref<2xf64>, memref<2xf64>) {
+    memref.store %x, %c[%0] : memref<2xf64>
+    scf.yield %c, %b : memref<2xf64>, memref<2xf64>
+  }
+  %y = memref.load %q[%0] : memref<2xf64>
+  func.return %y : f64
+}
