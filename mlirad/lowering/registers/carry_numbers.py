@@ -18,10 +18,9 @@ from math import prod
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, IntegerAttr, IntegerType, MemRefType, ModuleOp, NoneAttr, i64
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirad.analysis.loops import block_of
 from mlirad.dialect.core.types import itemsize
 from mlirad.dialect.core.upstream import segments
 from mlirad.lowering.loop_builder import Constants, LoopBuilder
@@ -180,9 +179,14 @@ def _is_small(value: SSAValue) -> bool:
     return is_known and isinstance(type.element_type, AnyFloat | IntegerType)
 
 
-def _is_made_in(value: SSAValue, op: Operation) -> bool:
-    """Whether a value is made in a region of op, where nobody looks at it any more when the region ends."""
-    return block_of(value).parent_op() is op
+def _is_made_in(value: SSAValue, op: Operation, wanted: Sequence[int]) -> bool:
+    """Whether an array is a new one of a region of op, or what is wanted of its arguments: no name of another array."""
+    owner = value.owner
+    if isinstance(owner, Block):
+        return isinstance(value, BlockArgument) and owner.parent_op() is op and value.index - 1 in wanted
+    if isinstance(owner, scf.IfOp) and isinstance(value, OpResult):
+        return all(_is_made_in(_yield(region.block).operands[value.index], op, wanted) for region in owner.regions)
+    return isinstance(owner, memref.AllocOp) and op.is_ancestor(owner)
 
 
 def _may_carry(op: scf.ForOp | scf.IfOp, i: int, wanted: Sequence[int]) -> bool:
@@ -195,7 +199,7 @@ def _may_carry(op: scf.ForOp | scf.IfOp, i: int, wanted: Sequence[int]) -> bool:
     if not all(_is_private(each, op, wanted) for each in named):
         return False
     yielded = [_yield(region.block).operands[i] for region in op.regions]
-    return all(_is_made_in(value, op) or _is_done(value, op, wanted) for value in yielded)
+    return all(_is_made_in(value, op, wanted) or _is_done(value, op, wanted) for value in yielded)
 
 
 def _is_private(value: SSAValue, op: Operation, wanted: Sequence[int]) -> bool:
