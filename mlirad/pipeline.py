@@ -74,8 +74,9 @@ def raised(module: ModuleOp) -> ModuleOp:
     """With loops as ops on whole arrays, where that is possible and pays."""
     before = ops_inside(module)
     apply((RaiseLoops(),), module)
-    # What the trips of an outer loop share is computed once, so that its cotangent is added up in one array.
-    return module if ops_inside(module) == before else apply((*CLEAN, Hoist()), module)
+    # What the trips of an outer loop share is computed once, so that its cotangent is added up in one array. A function
+    # that has lost its checks may have lost calls, too: a single one is inlined.
+    return module if ops_inside(module) == before else apply((*CLEAN, Inline(), Hoist()), module)
 
 
 def optimize(module: ModuleOp, raises_loops: bool = True) -> ModuleOp:

@@ -202,11 +202,25 @@ class _Group:
         layouts = [each.layout for each in (*self.nests, nest)]
         if len(nest.sizes) > 1 and nest.sizes[-1] < _LONG and any(each != layouts[0] for each in layouts):
             return False
+        if not self._has_all_loops((*self.nests, nest)):
+            return False
         ops = [each.op for each in (*self.nests, nest)]
         arrays = {value for op in ops for value in op.inputs if isinstance(value.type, TensorType)}
         outputs = sum([len(op.outputs) for op in ops])
         length = sum([sum(1 for _ in op.body.block.ops) for op in ops])
         return outputs <= _MOST_OUTPUTS and len(arrays) + outputs <= _MOST_ARRAYS and length <= _MOST_OPS
+
+    @staticmethod
+    def _has_all_loops(nests: Sequence[_Nest]) -> bool:
+        """Whether arrays from outside of the group have all its loops: what only the group reads is not stored."""
+        ops = {each.op for each in nests}
+        given = (
+            dims
+            for each in nests
+            for value, dims in zip(each.op.inputs, each.maps, strict=False)
+            if value.owner not in ops
+        )
+        return frozenset().union(*given) == frozenset(nests[0].all_loops)
 
 
 @dataclass

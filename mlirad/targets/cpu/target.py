@@ -62,13 +62,16 @@ class CpuTarget(Target):
 
     def stages(self) -> tuple[Stage, ...]:
         return (
-            Stage("linalg", _passes(_linalg)),
+            Stage("linalg", self._to_linalg),
             Stage("bufferized", self._to_buffers),
             Stage("loops", self._to_loops),
             Stage("llvmir", self._emit, "ll"),
             Stage("llvmopt", _optimise, "ll"),
             Stage("asm", _assemble, "s"),
         )
+
+    def _to_linalg(self, module: ModuleOp) -> ModuleOp:
+        return _passes(lambda: _linalg(self.parallel))(module)
 
     def _to_buffers(self, module: ModuleOp) -> ModuleOp:
         return _passes(lambda: _bufferized(self.parallel))(module)
@@ -88,7 +91,7 @@ class CpuTarget(Target):
     def memory(self, module: ModuleOp, name: str) -> MemoryReport:
         from mlirad.targets.cpu.memory_needs import arenas_of, report_on
 
-        bufferized = self._to_buffers(_passes(_linalg)(module))
+        bufferized = self._to_buffers(self._to_linalg(module))
         return report_on(bufferized, name, arenas_of(self._to_loops(bufferized.clone())))
 
     def runtime_info(self) -> RuntimeInfo:
@@ -138,13 +141,15 @@ def _assemble(text: str) -> str:
     return assemble(text)
 
 
-def _linalg() -> list[ModulePass]:
+def _linalg(parallel: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.gather_slices import GatherSlices
     from mlirad.lowering.to_linalg.merge_nests import MergeNests
     from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
     from mlirad.lowering.to_linalg.widen_halves import WidenHalves
 
-    return [WidenHalves(), GatherSlices(), NdToLinalg(), MergeNests()]
+    # A nest that stores an array and adds up its columns could only be shared without vectors.
+    merging = [] if parallel else [MergeNests()]
+    return [WidenHalves(), GatherSlices(), NdToLinalg(), *merging]
 
 
 def _bufferized(parallel: bool) -> list[ModulePass]:

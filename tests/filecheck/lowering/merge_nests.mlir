@@ -85,3 +85,14 @@ func.func public @product(%a: tensor<16x16xf64>, %b: tensor<16x16xf64>) -> (tens
   %d = nd.sin %a : tensor<16x16xf64>
   func.return %c, %d : tensor<16x16xf64>, tensor<16x16xf64>
 }
+
+// What only the sum reads is stored all the same: nothing else says how many numbers there are.
+// CHECK-LABEL: func.func public @no_other_array
+// CHECK-COUNT-2: linalg.generic
+// CHECK:         func.return
+func.func public @no_other_array(%m: i1) -> i64 {
+  %0 = nd.reshape %m : i1 to tensor<1xi1>
+  %1 = nd.cast %0 : tensor<1xi1> to tensor<1xi64>
+  %2 = nd.sum %1 {axes = array<i64: 0>} : tensor<1xi64> to i64
+  func.return %2 : i64
+}

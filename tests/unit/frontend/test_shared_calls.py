@@ -426,7 +426,7 @@ def test_the_tape_grows_by_what_a_trip_stores() -> None:
     def program(x, n):
         for _ in range(n):
             x = 0.4 * smoothed(x, 0.5)
-            x = 0.4 * smoothed(x, 0.5) + 0.1 * smoothed(x, 0.5)
+            x = 0.4 * smoothed(x, 0.5) + 0.1 * smoothed(x * x, 0.5)
         return np.sum(x)
 
     x, gradient = np.linspace(0.1, 1.0, 100), mlirad.grad(program)

@@ -58,7 +58,7 @@ def loss(w, x, b):
 
 
 def rows(x):
-    return np.sum(np.exp(x), axis=1), np.max(x, axis=0), x / np.sum(x, axis=1, keepdims=True)
+    return np.sum(np.exp(x), axis=1), np.max(x, axis=0), x / np.sum(x * x, axis=1, keepdims=True)
 
 
 def sums(x):
@@ -98,7 +98,7 @@ VALUES = {
     "sums": (sums, [(N // 5, 5)], np.float64),
     "inner": (inner, [(N // 5, 5), (N // 5, 7)], np.float64),
 }
-IN_ANOTHER_ORDER = {"sums", "inner"}  # their partial sums are sums of blocks
+IN_ANOTHER_ORDER = {"sums", "inner", "rows"}  # sums of blocks; or one thread has merged nests, with fewer partial sums
 
 
 def arrays(shapes: Sequence[tuple[int, ...]], dtype: Any) -> list[np.ndarray]:
