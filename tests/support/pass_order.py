@@ -27,7 +27,7 @@ from mlirad import opt
 from mlirad.xdsl_support.parser import PlacedParser
 
 FILES = sorted((Path(__file__).resolve().parents[1] / "filecheck").glob("**/*.mlir"))
-RUN = re.compile(r"RUN: (?:not )?mlirad-opt %s -p '?([^'|\s]+)'?")
+RUN = re.compile(r"RUN: (?:not )?mlirad-opt %s -p (?:'([^']+)'|([^'|\s]+))")
 BETWEEN = re.compile(r",(?![^{]*\})")
 ON_ANYTHING = ("mlirad-dce", "mlirad-cse", "mlirad-hoist", "mlirad-canonicalize")
 """Passes that ask an op of any dialect what it does: they get files that are written for others."""
@@ -51,7 +51,7 @@ def runs(every: bool) -> list[tuple[str, str, str]]:
     found: list[tuple[str, str, str]] = []
     for number, path in enumerate(FILES):
         text = path.read_text()
-        own = [one for passes in RUN.findall(text) for one in BETWEEN.split(passes)]
+        own = [one for passes in RUN.findall(text) for one in BETWEEN.split("".join(passes))]
         more = all_passes if every else ON_ANYTHING if number % 3 == 0 else ()
         found += [(f"{path.stem} {one}", text, one) for one in dict.fromkeys((*own, *more))]
     found += [(f"unused {one}", UNUSED, one) for one in all_passes]

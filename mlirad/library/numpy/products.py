@@ -93,7 +93,7 @@ def _convolved(x: Any, y: Any, mode: str) -> Any:
 @spells("numpy.vecdot", complex=True)
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     a, b = np.moveaxis(np.asarray(x1), axis, -1), np.moveaxis(np.asarray(x2), axis, -1)
-    return np.matmul(np.conj(a)[..., None, :], b[..., :, None])[..., 0, 0][()]
+    return np.matmul(_conjugate(a)[..., None, :], b[..., :, None])[..., 0, 0][()]
 
 
 @spells("numpy.matvec", complex=True)
@@ -107,7 +107,12 @@ def matvec(x1: Any, x2: Any, /) -> Any:
 def vecmat(x1: Any, x2: Any, /) -> Any:
     _require_rank("vecmat", 0, x1, 1)
     _require_rank("vecmat", 1, x2, 2)
-    return np.matmul(np.conj(x1)[..., None, :], x2)[..., 0, :]
+    return np.matmul(_conjugate(np.asarray(x1))[..., None, :], x2)[..., 0, :]
+
+
+def _conjugate(x: Any) -> Any:
+    """np.conj would give integers for booleans."""
+    return np.conj(x) if np.iscomplexobj(x) else x
 
 
 def _require_rank(name: str, number: int, x: Any, least: int) -> None:

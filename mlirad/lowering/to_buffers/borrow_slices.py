@@ -130,7 +130,7 @@ def _move_casts(value: SSAValue, first: Operation, webs: Webs) -> None:
         assert first.parent is not None
         owner.detach()
         first.parent.insert_op_before(owner, first)
-        webs.place[owner] = webs.place[first]
+        webs.place[owner] = webs.place[first] - 1  # it is before `first`, and what has been moved there stays there
 
 
 def _is_used_after(value: SSAValue, op: Operation, webs: Webs) -> bool:

@@ -124,7 +124,9 @@ class _ScalarEmitter(NestEmitter):
     def __init__(
         self, nest: Nest, schedule: Schedule, body: Body, product: Contraction | None, builder: LoopBuilder
     ) -> None:
-        self._lanes = schedule if product is None and schedule.vector in schedule.reduced else None
+        is_in_order = any(combiner is not None and combiner.is_in_order for combiner in schedule.combiners)
+        has_lanes = product is None and schedule.vector in schedule.reduced and not is_in_order
+        self._lanes = schedule if has_lanes else None
         is_fused = product is not None or (schedule.is_fused and schedule.vector is not None)
         super().__init__(nest, replace(schedule, vector=None, strip=None, is_fused=is_fused), body, builder)
 

@@ -122,3 +122,31 @@ func.func public @thin_element(%a: tensor<4x5xf64> {mlirad.written = 0 : i64}, %
   %r = tensor.insert_slice %wide into %a[0, %i] [4, 1] [1, 1] : tensor<4x1xf64> into tensor<4x5xf64>
   return %r : tensor<4x5xf64>
 }
+
+// Two slices begin at one number, which is made behind the nest that fills them: it moves before both, once.
+// CHECK-LABEL: func.func @one_place
+// CHECK:         %[[I:.*]] = arith.index_cast
+// CHECK-DAG:     memref.subview %{{.*}}[%[[I]]] [4] [1]
+// CHECK-DAG:     memref.subview %{{.*}}[%[[I]]] [4] [1]
+// CHECK:         linalg.generic
+func.func @one_place(%v: tensor<4xf64>, %at: i64) -> (tensor<5xf64>, tensor<5xf64>) {
+  %zero = arith.constant 0.0 : f64
+  %0 = tensor.empty() : tensor<5xf64>
+  %x = linalg.fill ins(%zero : f64) outs(%0 : tensor<5xf64>) -> tensor<5xf64>
+  %1 = tensor.empty() : tensor<5xf64>
+  %y = linalg.fill ins(%zero : f64) outs(%1 : tensor<5xf64>) -> tensor<5xf64>
+  %2 = tensor.empty() : tensor<4xf64>
+  %3 = tensor.empty() : tensor<4xf64>
+  %a, %b = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+                           iterator_types = ["parallel"]}
+           ins(%v : tensor<4xf64>) outs(%2, %3 : tensor<4xf64>, tensor<4xf64>) {
+  ^bb0(%n: f64, %old: f64, %other: f64):
+    %c = arith.mulf %n, %n : f64
+    %d = arith.addf %n, %n : f64
+    linalg.yield %c, %d : f64, f64
+  } -> (tensor<4xf64>, tensor<4xf64>)
+  %place = arith.index_cast %at : i64 to index
+  %p = tensor.insert_slice %a into %x[%place] [4] [1] : tensor<4xf64> into tensor<5xf64>
+  %q = tensor.insert_slice %b into %y[%place] [4] [1] : tensor<4xf64> into tensor<5xf64>
+  func.return %p, %q : tensor<5xf64>, tensor<5xf64>
+}

@@ -36,7 +36,6 @@ REFUSED = {
     r"print\(": "output",
     r"np\.polyder\(p, |np\.poly1d": "np.poly1d",
     r"\.view\(": "arrays read in another dtype",
-    r"\beig(vals)?\(": "complex eigenvalues",
     r"np\.matrix\(": "matrices of a class of their own",
 }
 
@@ -124,6 +123,8 @@ def test_examples(name: str, source: str, functions: str, space: dict[str, Any],
     assert reason is None, "it is compiled: take it out of REFUSED"
     if name == "numpy.unique_values":  # in no certain order
         found, wanted = np.sort(found), np.sort(wanted)
+    if name == "numpy.linalg.eigvals" and isinstance(wanted, np.ndarray):
+        wanted = wanted.astype(complex)  # a row of docs/deviations.md
     require_same(found, wanted)
     if "overwrite_input" not in source:  # which leaves it open what is in the array afterwards
         for one, other in zip(ours, own, strict=True):

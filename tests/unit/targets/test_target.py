@@ -91,10 +91,10 @@ def test_an_unknown_option_names_those_that_exist(installed) -> None:
         (
             "elsewhere_target:Elsewhere",
             CODE + "    api_version = (2, 0)",
-            r"(?s)for version 2\.0 of the interface, and this is 1\.1.*upgrade mlirad",
+            r"(?s)for version 2\.0 of the interface, and this is 1\.2.*upgrade mlirad",
         ),
         ("elsewhere_target:Elsewhere", CODE + "    api_version = (0, 3)", r"(?s)version 0\.3.*upgrade elsewhere"),
-        ("elsewhere_target:Elsewhere", CODE + "    api_version = 1", r"(?s)does not say which version.*\(1, 1\)"),
+        ("elsewhere_target:Elsewhere", CODE + "    api_version = 1", r"(?s)does not say which version.*\(1, 2\)"),
         (
             "elsewhere_target:Half",
             "from mlirad.targets.target import Target\nclass Half(Target):\n"
