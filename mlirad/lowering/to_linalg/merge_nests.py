@@ -20,25 +20,16 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, TensorType
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
 
-from mlirad.analysis.memory import is_empty
 from mlirad.analysis.moves import Lifetimes
 from mlirad.dialect.core.effect_table import is_removable
 from mlirad.dialect.core.op import Dims
 from mlirad.dialect.core.upstream import map_of, segments
 from mlirad.lowering.clean_up.cse import merge_equal
-from mlirad.lowering.loop_body import Body, body_of
 from mlirad.lowering.rewriting import erase
+from mlirad.lowering.to_linalg.mergeable_nests import MergeableNest, NestGroup, is_fresh, mergeable
 from mlirad.xdsl_support.traversal import ops_of
-
-_MOST_OUTPUTS = 6
-_MOST_ARRAYS = 14
-"""That one nest walks through: processors follow some sixteen streams."""
-_MOST_OPS = 256
-_LONG = 16
-"""From this length on, the innermost loop fills vectors by itself; a shorter one needs its neighbour for that."""
 
 
 @dataclass(frozen=True)
@@ -105,124 +96,6 @@ def _blocks(op: Operation) -> Iterator[Block]:
             yield block
 
 
-@dataclass(frozen=True)
-class _Nest:
-    """A generic. sizes: of its loops. maps: of its operands. reduced: the loops that its results lack."""
-
-    op: GenericOp
-    sizes: tuple[int, ...]
-    maps: tuple[Dims, ...]
-    reduced: frozenset[int]
-    body: Body
-
-    @property
-    def all_loops(self) -> Dims:
-        return tuple(range(len(self.sizes)))
-
-    @property
-    def layout(self) -> frozenset[Dims]:
-        """The ways in which operands walk through memory: those that numbers and whole sums have do not count."""
-        return frozenset(map for map in self.maps if map)
-
-    @property
-    def is_in_order(self) -> bool:
-        """Whether it reduces one element after the other."""
-        inputs = len(self.op.inputs)
-        combiners = (self.body.combiner(number, inputs + number) for number in range(len(self.op.outputs)))
-        return bool(self.reduced) and any(each is not None and each.is_in_order for each in combiners)
-
-    def walked(self) -> Iterator[SSAValue]:
-        """The arrays of which each point reads an element of its own."""
-        return (value for value, map in zip(self.op.inputs, self.maps, strict=False) if map == self.all_loops)
-
-
-def _nest_of(op: Operation) -> _Nest | None:
-    """What a nest must be like to be merged with others."""
-    if not isinstance(op, GenericOp) or not all(map(_is_fresh, op.outputs)):
-        return None
-    if any(result.first_use is None for result in op.results):
-        return None
-    maps = [_dims(attribute.data) for attribute in op.indexing_maps.data]
-    sizes: dict[int, int] = {}
-    for value, dims in zip(op.operands, maps, strict=True):
-        if dims is None:
-            return None
-        if isinstance(value.type, TensorType):
-            sizes.update(zip(dims, value.type.get_shape(), strict=True))
-    loops = len(op.iterator_types.data)
-    if loops == 0 or len(sizes) < loops or any(size < 1 for size in sizes.values()):
-        return None
-    found = [dims for dims in maps if dims is not None]
-    written = found[len(op.inputs) :]
-    reduced = frozenset(range(loops)).difference(*written[:1])
-    is_product = bool(reduced) and any(dims and len(dims) < loops for dims in found[: len(op.inputs)])
-    if any(frozenset(range(loops)).difference(dims) != reduced for dims in written):
-        return None
-    body = body_of(op.body.block)
-    if not body.is_vectorizable or (is_product and body.is_multiply_add):
-        return None
-    outs = op.body.block.args[len(op.inputs) :]
-    if not reduced and any(out.first_use is not None for out in outs):
-        return None
-    if reduced and any(body.combiner(number, out.index) is None for number, out in enumerate(outs)):
-        return None
-    return _Nest(op, tuple([sizes[d] for d in range(loops)]), tuple(found), reduced, body)
-
-
-def _dims(map: AffineMap) -> Dims | None:
-    """The loops that the axes of an operand run along, if they are in order."""
-    dims = [each.position for each in map.results if isinstance(each, AffineDimExpr)]
-    return tuple(dims) if len(dims) == len(map.results) and dims == sorted(set(dims)) else None
-
-
-def _is_fresh(out: SSAValue) -> bool:
-    """Whether nothing is read of what is there, or one number that is everywhere."""
-    return is_empty(out) or (isinstance(out.owner, FillOp) and is_empty(out.owner.outputs[0]))
-
-
-@dataclass(eq=False)
-class _Group:
-    """Nests that become one. bits: their places in the block, as a set of bits. needs: with all that they depend on."""
-
-    nests: list[_Nest]
-    bits: int
-    needs: int
-
-    @property
-    def reduced(self) -> frozenset[int]:
-        return frozenset().union(*[nest.reduced for nest in self.nests])
-
-    def fits(self, nest: _Nest) -> bool:
-        """Whether a nest may become part of it, if the order of the ops allows it."""
-        first = self.nests[0]
-        if first.sizes != nest.sizes or (nest.reduced and self.reduced and nest.reduced != self.reduced):
-            return False
-        if len({each.is_in_order for each in (*self.nests, nest) if each.reduced}) > 1:
-            return False  # lanes hold partial results of some only
-        layouts = [each.layout for each in (*self.nests, nest)]
-        if len(nest.sizes) > 1 and nest.sizes[-1] < _LONG and any(each != layouts[0] for each in layouts):
-            return False
-        if not self._has_all_loops((*self.nests, nest)):
-            return False
-        ops = [each.op for each in (*self.nests, nest)]
-        arrays = {value for op in ops for value in op.inputs if isinstance(value.type, TensorType)}
-        outputs = sum([len(op.outputs) for op in ops])
-        length = sum([sum(1 for _ in op.body.block.ops) for op in ops])
-        return outputs <= _MOST_OUTPUTS and len(arrays) + outputs <= _MOST_ARRAYS and length <= _MOST_OPS
-
-    @staticmethod
-    def _has_all_loops(nests: Sequence[_Nest]) -> bool:
-        """Whether arrays from outside of the group have all its loops: what only the group reads is not stored."""
-        ops = {each.op for each in nests}
-        given = (
-            dims
-            for each in nests
-            for value, dims in zip(each.op.inputs, each.maps, strict=False)
-            if value.owner not in ops
-        )
-        return frozenset().union(*given) == frozenset(nests[0].all_loops)
-
-
 @dataclass
 class _Merging:
     """Merges the nests of one block.
@@ -235,8 +108,8 @@ class _Merging:
     ops: list[Operation] = field(init=False)
     place: dict[Operation, int] = field(init=False)
     needs: list[int] = field(default_factory=list)
-    group_of: dict[Operation, _Group] = field(default_factory=dict)
-    touching: dict[SSAValue, list[_Group]] = field(default_factory=dict)
+    group_of: dict[Operation, NestGroup] = field(default_factory=dict)
+    touching: dict[SSAValue, list[NestGroup]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ops = list(self.block.ops)
@@ -251,7 +124,7 @@ class _Merging:
             self.needs.append(needs)
             if op.regions and not isinstance(op, GenericOp | FillOp):
                 self.touching.clear()  # what a loop has run in between is no longer in the cache
-            elif (nest := _nest_of(op)) is not None:
+            elif (nest := mergeable(op)) is not None:
                 self._place(nest, place)
         groups = [group for group in dict.fromkeys(self.group_of.values()) if len(group.nests) > 1]
         for group in groups:
@@ -266,12 +139,12 @@ class _Merging:
         group = self.group_of.get(owner)
         return group.needs if group is not None else self.needs[self.place[owner]] | 1 << self.place[owner]
 
-    def _place(self, nest: _Nest, place: int) -> None:
+    def _place(self, nest: MergeableNest, place: int) -> None:
         walked = list(nest.walked())
         groups = dict.fromkeys(group for value in walked for group in reversed(self.touching.get(value, [])))
         group = next((each for each in groups if each.fits(nest) and self._may_join(each, nest, place)), None)
         if group is None:
-            group = _Group([], 0, 0)
+            group = NestGroup([], 0, 0)
         else:
             self._delay(group, place)
         group.nests.append(nest)
@@ -284,12 +157,12 @@ class _Merging:
             if group not in mine:
                 mine.append(group)
 
-    def _delayed(self, group: _Group, place: int) -> list[int]:
+    def _delayed(self, group: NestGroup, place: int) -> list[int]:
         """The places before this one of what depends on a group."""
         first = min(self.place[nest.op] for nest in group.nests)
         return [each for each in range(first, place) if self.needs[each] & group.bits and not group.bits >> each & 1]
 
-    def _may_join(self, group: _Group, nest: _Nest, place: int) -> bool:
+    def _may_join(self, group: NestGroup, nest: MergeableNest, place: int) -> bool:
         op = nest.op
         for index, value in enumerate(op.operands):
             made = next((each for each in group.nests if each.op is value.owner), None)
@@ -309,10 +182,10 @@ class _Merging:
             self.lifetimes.is_taken_between(value, each, op)
             for each in moved
             for value in _read_by(each)
-            if isinstance(value.type, TensorType) and not _is_fresh(value)
+            if isinstance(value.type, TensorType) and not is_fresh(value)
         )
 
-    def _delay(self, group: _Group, place: int) -> None:
+    def _delay(self, group: NestGroup, place: int) -> None:
         """What depends on a group depends on the op at this place, too."""
         more = self.needs[place] | 1 << place
         for each in self._delayed(group, place):
@@ -346,7 +219,7 @@ def _read_by(op: Operation) -> Iterator[SSAValue]:
         yield from _captured(op)
 
 
-def _merge(nests: Sequence[_Nest]) -> None:
+def _merge(nests: Sequence[MergeableNest]) -> None:
     """One generic in the place of the last of some, with those of their results that others read."""
     ops = [nest.op for nest in nests]
     last = ops[-1]

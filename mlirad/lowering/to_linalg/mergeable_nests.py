@@ -1,0 +1,143 @@
+"""Which `linalg.generic`s on tensors can be one nest: what is asked of each, and of a group.
+
+Reads: nests. Writes: nothing. Leaves: groups, whose order among other ops `merge_nests.py` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.linalg.ops import FillOp, GenericOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+
+from mlirad.analysis.memory import is_empty
+from mlirad.dialect.core.op import Dims
+from mlirad.lowering.loop_body import Body, body_of
+
+_MOST_OUTPUTS = 6
+_MOST_ARRAYS = 14
+"""That one nest walks through: processors follow some sixteen streams."""
+_MOST_OPS = 256
+_LONG = 16
+"""From this length on, the innermost loop fills vectors by itself; a shorter one needs its neighbour for that."""
+
+
+@dataclass(frozen=True)
+class MergeableNest:
+    """A generic. sizes: of its loops. maps: of its operands. reduced: the loops that its results lack."""
+
+    op: GenericOp
+    sizes: tuple[int, ...]
+    maps: tuple[Dims, ...]
+    reduced: frozenset[int]
+    body: Body
+
+    @property
+    def all_loops(self) -> Dims:
+        return tuple(range(len(self.sizes)))
+
+    @property
+    def layout(self) -> frozenset[Dims]:
+        """The ways in which operands walk through memory: those that numbers and whole sums have do not count."""
+        return frozenset(map for map in self.maps if map)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether it reduces one element after the other."""
+        inputs = len(self.op.inputs)
+        combiners = (self.body.combiner(number, inputs + number) for number in range(len(self.op.outputs)))
+        return bool(self.reduced) and any(each is not None and each.is_in_order for each in combiners)
+
+    def walked(self) -> Iterator[SSAValue]:
+        """The arrays of which each point reads an element of its own."""
+        return (value for value, map in zip(self.op.inputs, self.maps, strict=False) if map == self.all_loops)
+
+
+def mergeable(op: Operation) -> MergeableNest | None:
+    """What a nest must be like to be merged with others."""
+    if not isinstance(op, GenericOp) or not all(map(is_fresh, op.outputs)):
+        return None
+    if any(result.first_use is None for result in op.results):
+        return None
+    maps = [_dims(attribute.data) for attribute in op.indexing_maps.data]
+    sizes: dict[int, int] = {}
+    for value, dims in zip(op.operands, maps, strict=True):
+        if dims is None:
+            return None
+        if isinstance(value.type, TensorType):
+            sizes.update(zip(dims, value.type.get_shape(), strict=True))
+    loops = len(op.iterator_types.data)
+    if loops == 0 or len(sizes) < loops or any(size < 1 for size in sizes.values()):
+        return None
+    found = [dims for dims in maps if dims is not None]
+    written = found[len(op.inputs) :]
+    reduced = frozenset(range(loops)).difference(*written[:1])
+    is_product = bool(reduced) and any(dims and len(dims) < loops for dims in found[: len(op.inputs)])
+    if any(frozenset(range(loops)).difference(dims) != reduced for dims in written):
+        return None
+    body = body_of(op.body.block)
+    if not body.is_vectorizable or (is_product and body.is_multiply_add):
+        return None
+    outs = op.body.block.args[len(op.inputs) :]
+    if not reduced and any(out.first_use is not None for out in outs):
+        return None
+    if reduced and any(body.combiner(number, out.index) is None for number, out in enumerate(outs)):
+        return None
+    return MergeableNest(op, tuple([sizes[d] for d in range(loops)]), tuple(found), reduced, body)
+
+
+def _dims(map: AffineMap) -> Dims | None:
+    """The loops that the axes of an operand run along, if they are in order."""
+    dims = [each.position for each in map.results if isinstance(each, AffineDimExpr)]
+    return tuple(dims) if len(dims) == len(map.results) and dims == sorted(set(dims)) else None
+
+
+def is_fresh(out: SSAValue) -> bool:
+    """Whether nothing is read of what is there, or one number that is everywhere."""
+    return is_empty(out) or (isinstance(out.owner, FillOp) and is_empty(out.owner.outputs[0]))
+
+
+@dataclass(eq=False)
+class NestGroup:
+    """Nests that become one. bits: their places in the block, as a set of bits. needs: with all that they depend on."""
+
+    nests: list[MergeableNest]
+    bits: int
+    needs: int
+
+    @property
+    def reduced(self) -> frozenset[int]:
+        return frozenset().union(*[nest.reduced for nest in self.nests])
+
+    def fits(self, nest: MergeableNest) -> bool:
+        """Whether a nest may become part of it, if the order of the ops allows it."""
+        first = self.nests[0]
+        if first.sizes != nest.sizes or (nest.reduced and self.reduced and nest.reduced != self.reduced):
+            return False
+        if len({each.is_in_order for each in (*self.nests, nest) if each.reduced}) > 1:
+            return False  # lanes hold partial results of some only
+        layouts = [each.layout for each in (*self.nests, nest)]
+        if len(nest.sizes) > 1 and nest.sizes[-1] < _LONG and any(each != layouts[0] for each in layouts):
+            return False
+        if not self._has_all_loops((*self.nests, nest)):
+            return False
+        ops = [each.op for each in (*self.nests, nest)]
+        arrays = {value for op in ops for value in op.inputs if isinstance(value.type, TensorType)}
+        outputs = sum([len(op.outputs) for op in ops])
+        length = sum([sum(1 for _ in op.body.block.ops) for op in ops])
+        return outputs <= _MOST_OUTPUTS and len(arrays) + outputs <= _MOST_ARRAYS and length <= _MOST_OPS
+
+    @staticmethod
+    def _has_all_loops(nests: Sequence[MergeableNest]) -> bool:
+        """Whether arrays from outside of the group have all its loops: what only the group reads is not stored."""
+        ops = {each.op for each in nests}
+        given = (
+            dims
+            for each in nests
+            for value, dims in zip(each.op.inputs, each.maps, strict=False)
+            if value.owner not in ops
+        )
+        return frozenset().union(*given) == frozenset(nests[0].all_loops)
