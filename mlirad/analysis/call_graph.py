@@ -116,17 +116,20 @@ def has_ordered_effect(module: Operation, function: func.FuncOp) -> bool:
     return any(_is_ordered(op) for op in ops_reached(functions_of(module), function))
 
 
-def ordered_value_in(functions: Mapping[str, func.FuncOp], function: func.FuncOp) -> Operation | None:
-    """The first op, in a function or in one that it calls or asks a derivative of, that gives another value each time
-    it runs, such as a draw."""
-    return next((op for op in ops_reached(functions, function) if is_ordered_value(op)), None)
+def ordered_value_in(functions: Mapping[str, func.FuncOp], *ops: Operation) -> Operation | None:
+    """The first op, of these, in them, or in a function that they call or ask a derivative of, that gives another
+    value each time it runs, such as a draw."""
+    return next((op for op in ops_reached(functions, *ops) if is_ordered_value(op)), None)
 
 
-def ops_reached(functions: Mapping[str, func.FuncOp], function: func.FuncOp) -> Iterator[Operation]:
-    """The ops inside a function, and inside those that calls and requests in them name."""
-    seen, pending = {function.sym_name.data}, [function]
+def ops_reached(functions: Mapping[str, func.FuncOp], *ops: Operation) -> Iterator[Operation]:
+    """These ops, such as a function, those inside of them, and those inside the functions that calls and requests in
+    them name."""
+    seen = {op.sym_name.data for op in ops if isinstance(op, func.FuncOp)}
+    pending = list(ops)
     while pending:
-        for op in ops_inside(pending.pop()):
+        root = pending.pop()
+        for op in (root, *ops_inside(root)):
             yield op
             if isinstance(op, func.CallOp | RequestOp) and (name := op.callee.string_value()) in functions:
                 if name not in seen:

@@ -16,7 +16,7 @@ from typing import Any
 from mlirad.library.implicit.equations import newton, repeated
 from mlirad.library.implicit.linear_systems import solved
 from mlirad.library.implicit.minimizers import bfgs, gradient_descent, newton_cg
-from mlirad.library.implicit.surroundings import called_with, values_around
+from mlirad.library.implicit.surroundings import called_with, evaluated, values_around
 from mlirad.library.own_rules import CustomVjp
 from mlirad.requests import marks_in_programs
 from mlirad.requests.kinds_of_derivatives import Grad, Jvp, Vjp
@@ -93,7 +93,7 @@ jacobian_solve.defvjp(jacobian_solve_forward, jacobian_solve_backward)
 
 def with_values(f: Any, values: Any) -> Any:
     """f, where `values` are what it takes from around itself."""
-    return lambda x, *p: called_with(f, values, x, *p)
+    return lambda x, *p: evaluated(f, values, x, *p)
 
 
 def alone(solver: Any) -> Any:

@@ -18,3 +18,8 @@ def values_around(_function: Callable[..., Any]) -> tuple[Any, ...]:
 def called_with(function: Callable[..., Any], _values: tuple[Any, ...], *args: Any) -> Any:
     """function(*args), where the values are what it takes from around itself."""
     return function(*args)
+
+
+def evaluated(equation: Callable[..., Any], _values: tuple[Any, ...], *args: Any) -> Any:
+    """called_with, of an equation: it may not draw, as derivatives evaluate it again."""
+    return equation(*args)

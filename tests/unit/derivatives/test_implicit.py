@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -266,3 +268,36 @@ def writes(a):
 def test_what_has_no_solution_or_no_derivative_is_told(function, error, message) -> None:
     with pytest.raises(error, match=message):
         mlirad.grad(function)(2.0)
+
+
+def test_an_equation_does_not_draw() -> None:
+    """Each derivative would evaluate another equation. A solver may."""
+
+    def noisy(x: Any, rng: Any) -> Any:
+        total = 0.0
+        for _ in range(3):
+            total = total + rng.normal()
+        return 0.3 * np.cos(x) + total
+
+    def around(a: Any, rng: Any) -> Any:
+        return mlirad.fixed_point(lambda x: a * noisy(x, rng), 0.5)
+
+    def as_parameter(a: Any, rng: Any) -> Any:
+        return mlirad.minimize(lambda x, rng: (x - a * rng.normal()) ** 2, 0.5, rng)
+
+    for function in (around, as_parameter):
+        with pytest.raises(mlirad.UnsupportedSyntaxError, match="draws: each evaluation would be of another equation"):
+            mlirad.grad(function)(1.2, np.random.default_rng(0))
+
+    def by_restarts(a: Any, rng: Any) -> Any:
+        def solver(f: Any, x0: Any) -> Any:
+            x = x0 + 0.1 * rng.normal()
+            for _ in range(60):
+                x = f(x)
+            return x
+
+        return mlirad.fixed_point(lambda x: 0.3 * np.cos(a * x), 0.5, solver=solver)
+
+    rng = np.random.default_rng(0)
+    slope = (by_restarts(1.2 + 1e-6, rng) - by_restarts(1.2 - 1e-6, rng)) / 2e-6
+    np.testing.assert_allclose(mlirad.grad(by_restarts)(1.2, rng), slope, rtol=1e-7)

@@ -10,10 +10,12 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint
 
+from mlirad.analysis.call_graph import ordered_value_in
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr
+from mlirad.dialect.core.expr import Expr, insertion_point
 from mlirad.frontend.interpreter import dispatch
 from mlirad.frontend.interpreter.calls.outlining import call_changes, outline, plain_results, value_trees
 from mlirad.frontend.interpreter.context import Context
@@ -22,7 +24,7 @@ from mlirad.frontend.values.state import Reached, reached
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.value_parts import inside, with_leaves
 from mlirad.frontend.values.values import Ref, Static, Tuple, Value
-from mlirad.library.implicit.surroundings import called_with, values_around
+from mlirad.library.implicit.surroundings import called_with, evaluated, values_around
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,29 @@ def found_around(context: Context, args: Sequence[Value], kwargs: dict[str, Valu
     around = _around(context, context.use(function))
     arrays = (context.new_array(context.state.store[cell]) for cell in around.cells)
     return Tuple((*around.numbers.values(), *arrays))
+
+
+@interprets(evaluated)
+def evaluate(context: Context, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    point = insertion_point()
+    before = point.block.last_op if point.insert_before is None else point.insert_before.prev_op
+    result = call_with(context, args, kwargs)
+    _require_no_draw(context, context.use(args[0]), point, before)
+    return result
+
+
+def _require_no_draw(context: Context, function: Value, point: InsertPoint, before: Operation | None) -> None:
+    """Refuse a call that draws, of the ops behind one: each evaluation would be another equation, that of derivatives
+    too."""
+    made: list[Operation] = []
+    op = point.block.first_op if before is None else before.next_op
+    while op is not None and op is not point.insert_before:
+        made.append(op)
+        op = op.next_op
+    if ordered_value_in({each.sym_name.data: each for each in context.functions}, *made) is not None:
+        what = f"the equation of a solution is differentiated, and {outline.name_of_value(function)} draws"
+        hint = "draw before it, and pass the numbers as parameters"
+        raise context.refusal(f"{what}: each evaluation would be of another equation", hint)
 
 
 @interprets(called_with)
