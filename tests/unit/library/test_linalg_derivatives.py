@@ -1,4 +1,5 @@
-"""Derivatives of numpy.linalg, numpy.fft and scipy.linalg are those of differences of order 8, to 1e-10.
+"""Derivatives of numpy.linalg, numpy.fft and scipy.linalg are those of differences of order 8, to 1e-10; of holomorphic
+functions those of complex steps, to 1e-12.
 
 Of real and complex matrices, of first and second order, forward and reverse, in loops and in lanes. The phases of
 complex vectors are LAPACK's: nothing below depends on them, except those of `eig` and `qr`, which choose theirs.
@@ -119,6 +120,28 @@ def test_gradients(case: Callable[..., Any]) -> None:
     gradient = mlirad.grad(case)
     for x in (REAL, COMPLEX):
         require_digits(gradient(x), gradient_of(case, x))
+
+
+def holomorphic(a):
+    """Analytic in each element, so that a step of 1e-20 j has the derivative as its imaginary part."""
+    weights = WEIGHTS[:3, :3]
+    found = LA.det(a) + np.sum((LA.inv(a) + LA.matrix_power(a, 3) + LA.matrix_power(a, -2)) * weights)
+    found = found + np.sum(LA.solve(a, a[:, :2] * a[0, 0]) * weights[:, :2]) + np.sum(LA.eigvals(a) ** 3)
+    return found + np.sum(LA.multi_dot([a, a, a[:, :2]])) + np.sum(S.expm(a * 0.5) * weights)
+
+
+def test_gradients_by_complex_steps() -> None:
+    def stepped(f: Callable[..., Any], step: np.ndarray) -> Any:
+        return np.imag(f(REAL + 1e-20j * step)) / 1e-20
+
+    def real(a):
+        return np.real(holomorphic(a))
+
+    gradient = mlirad.grad(real)
+    units = [np.reshape(unit, (3, 3)) for unit in np.eye(9)]
+    require_digits(gradient(REAL), np.reshape([stepped(holomorphic, unit) for unit in units], (3, 3)), 1e-12)
+    second = mlirad.jvp(gradient, (REAL,), (STEP,))[1]
+    require_digits(second, stepped(mlirad.grad(holomorphic, holomorphic=True), STEP), 1e-12)
 
 
 @pytest.mark.full
