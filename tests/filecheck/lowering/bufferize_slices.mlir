@@ -129,7 +129,7 @@ func.func public @thin_element(%a: tensor<4x5xf64> {mlirad.written = 0 : i64}, %
 // CHECK-DAG:     memref.subview %{{.*}}[%[[I]]] [4] [1]
 // CHECK-DAG:     memref.subview %{{.*}}[%[[I]]] [4] [1]
 // CHECK:         linalg.generic
-func.func @one_place(%v: tensor<4xf64>, %at: i64) -> (tensor<5xf64>, tensor<5xf64>) {
+func.func @one_place(%v: tensor<4xf64>) -> (tensor<5xf64>, tensor<5xf64>) {
   %zero = arith.constant 0.0 : f64
   %0 = tensor.empty() : tensor<5xf64>
   %x = linalg.fill ins(%zero : f64) outs(%0 : tensor<5xf64>) -> tensor<5xf64>
@@ -145,6 +145,7 @@ func.func @one_place(%v: tensor<4xf64>, %at: i64) -> (tensor<5xf64>, tensor<5xf6
     %d = arith.addf %n, %n : f64
     linalg.yield %c, %d : f64, f64
   } -> (tensor<4xf64>, tensor<4xf64>)
+  %at = arith.constant 1 : i64
   %place = arith.index_cast %at : i64 to index
   %p = tensor.insert_slice %a into %x[%place] [4] [1] : tensor<4xf64> into tensor<5xf64>
   %q = tensor.insert_slice %b into %y[%place] [4] [1] : tensor<4xf64> into tensor<5xf64>
