@@ -43,6 +43,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NEEDED = ("jax", "torch==2.13.0", "numba", "scipy")
 ONE_THREAD = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    "MLIRAD_CACHE": "0",  # the first call compiles
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
 LOOP_SIZES = 2  # of a loop program, the second and the third size: the first is a matter of calls
