@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -20,7 +22,7 @@ from mlirad.dialect.core.expr import Expr, apply, constant, insert
 from mlirad.dialect.core.intervals import LARGEST_SIZE, Integer, Interval, LinearForm
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.movement import size_of
-from mlirad.frontend.values.known_facts import is_recent, recall, remember
+from mlirad.frontend.values.known_facts import answers, is_recent, recall, remember
 from mlirad.xdsl_support.effects import has_no_effect
 
 Int = int | Expr
@@ -32,6 +34,8 @@ SMALL = _ITERATIONS = 2**60
 # What is computed of more such atoms, one of the other, is an atom by its value: each bound takes twice the time.
 _DEEPEST = 4
 _ANYTHING = Interval()
+_Asked = TypeVar("_Asked", bound=Hashable)
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,13 @@ class Computed:
     forms: Sequence[Form] = field(compare=False)
     depth: int = field(compare=False)
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.key)
+
     @classmethod
     def of(cls, op: NdOp, forms: Sequence[Form]) -> Computed:
         is_symmetric = integer_of(op, constant_interval).choices == (0, 1)
@@ -62,31 +73,40 @@ class Computed:
 
     @property
     def answer(self) -> Integer:
+        return _known_now("answer", self, Computed._new_answer)
+
+    def _new_answer(self) -> Integer:
         intervals = {operand: _interval(form) for operand, form in zip(self.op.operands, self.forms, strict=True)}
         return integer_of(self.op, intervals.__getitem__)
 
 
+def _known_now(question: str, asked: _Asked, answer_of: Callable[[_Asked], _Answer]) -> _Answer:
+    """The answer, computed once for as long as no new fact is known."""
+    known, key = answers(), (question, asked)
+    if key not in known:
+        known[key] = answer_of(asked)
+    return known[key]
+
+
 def form_of(x: Int) -> Form:
-    return LinearForm(x) if isinstance(x, int) else _form(x.value, {})
+    return LinearForm(x) if isinstance(x, int) else _form(x.value)
 
 
-def _form(value: SSAValue, known: dict[SSAValue, Form]) -> Form:
-    if value not in known:
-        known[value] = _new_form(value, known)
-    return known[value]
+def _form(value: SSAValue) -> Form:
+    return _known_now("form", value, _new_form)
 
 
-def _new_form(value: SSAValue, known: dict[SSAValue, Form]) -> Form:
+def _new_form(value: SSAValue) -> Form:
     op, is_atom = value.owner, LinearForm.of(value)
     if not isinstance(op, NdOp) or not answers_integer(op):
         return is_atom
     answer = integer_of(op, constant_interval)
     if answer.size is not None:
         source = size_of(op.operands[answer.size[0]], answer.size[1])
-        return _form(source, known) if isinstance(source, SSAValue) else LinearForm.of(("dim", *source))
+        return _form(source) if isinstance(source, SSAValue) else LinearForm.of(("dim", *source))
     if any(operand.type != types.I64 for operand in op.operands):
         return is_atom
-    forms = [_form(operand, known) for operand in op.operands]
+    forms = [_form(operand) for operand in op.operands]
     if answer.sum is None:
         computed = Computed.of(op, forms)
         if computed.depth > _DEEPEST:
@@ -107,13 +127,18 @@ def remember_iteration(number: Expr, length: Int) -> None:
     remember("loops", outer + 1)
     trips, divisor = _trips(form_of(length))
     last = trips.shifted(-divisor)
-    remember(("limit", number.value), _Limit(last if _is_bounded(last) else None, divisor, outer))
+    _remember(("limit", number.value), _Limit(last if _is_bounded(last) else None, divisor, outer))
 
 
 def remember_size(size: Int, largest: int | None) -> None:
     """`size` is an array's, of at most `largest` elements."""
     if isinstance(size, Expr):
-        remember(("size", size.value), Interval(0, _ITERATIONS if largest is None else largest))
+        _remember(("size", size.value), Interval(0, _ITERATIONS if largest is None else largest))
+
+
+def _remember(key: Hashable, bound: _Limit | Interval) -> None:
+    remember(key, bound)
+    answers().clear()
 
 
 def _trips(length: Form) -> tuple[Form, int]:
@@ -160,6 +185,10 @@ def _least(form: Form) -> int:
 
 def _bounds(atom: Hashable) -> Interval:
     """Where an atom lies."""
+    return _known_now("bounds", atom, _new_bounds)
+
+
+def _new_bounds(atom: Hashable) -> Interval:
     limit = recall(("limit", atom))
     if limit is not None:
         upper = None if limit.upper is None else _interval(limit.upper).high // limit.divisor

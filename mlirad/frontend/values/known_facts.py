@@ -14,6 +14,7 @@ from typing import Any
 @dataclass
 class _Scopes(threading.local):
     scopes: list[dict[Hashable, Any]] = field(default_factory=lambda: [{}])
+    answers: list[dict[Hashable, Any]] = field(default_factory=lambda: [{}])
 
 
 _scopes = _Scopes()
@@ -25,10 +26,10 @@ class scope:
     __slots__ = ()
 
     def __enter__(self) -> None:
-        _scopes.scopes.append({})
+        _enter()
 
     def __exit__(self, *_error: object) -> None:
-        _scopes.scopes.pop()
+        _leave()
 
 
 class trial:
@@ -37,17 +38,33 @@ class trial:
     __slots__ = ()
 
     def __enter__(self) -> None:
-        _scopes.scopes.append({})
+        _enter()
 
     def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
-        facts = _scopes.scopes.pop()
+        facts = _leave()
         if kind is None:
+            answers().clear()
             for key, fact in facts.items():
                 remember(key, fact)
 
 
+def _enter() -> None:
+    _scopes.scopes.append({})
+    _scopes.answers.append({})
+
+
+def _leave() -> dict[Hashable, Any]:
+    _scopes.answers.pop()
+    return _scopes.scopes.pop()
+
+
 def remember(key: Hashable, fact: Any) -> None:
     _scopes.scopes[-1].setdefault(key, fact)
+
+
+def answers() -> dict[Hashable, Any]:
+    """What affine.py computed from the facts that are known now. It empties this when it adds a fact."""
+    return _scopes.answers[-1]
 
 
 def recall(key: Hashable) -> Any:

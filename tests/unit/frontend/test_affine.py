@@ -10,11 +10,12 @@ import pytest
 from integer_programs import IntegerProgram
 from xdsl.ir import Block, SSAValue
 
+import mlirad
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building
 from mlirad.dialect.core.intervals import LinearForm
 from mlirad.frontend.values import affine
-from mlirad.frontend.values.known_facts import scope
+from mlirad.frontend.values.known_facts import answers, scope, trial
 
 
 def _number(form: affine.Form, numbers: Mapping[SSAValue, int]) -> int:
@@ -87,3 +88,30 @@ def test_the_bounds_of_nested_loops_hold(seed: int) -> None:
                             known = numbers[y.value] if isinstance(y, Expr) else y
                             assert not affine.is_at_least(x, y) or number >= known
                             assert not affine.is_at_least(y, x) or known >= number
+
+
+def test_answers_follow_the_facts() -> None:
+    """An answer that was computed before a fact, or inside a scope, is not given after it."""
+    block = Block(arg_types=[types.I64])
+    n = Expr(block.args[0])
+    with building(block), scope():
+        doubled = affine.add(n, n)
+        assert affine.upper_bound(doubled) is None
+        with scope():
+            affine.remember_size(n, 5)
+            assert affine.upper_bound(doubled) == 10
+        assert affine.upper_bound(doubled) is None
+        with trial():
+            affine.remember_size(n, 7)
+        assert affine.upper_bound(doubled) == 14
+
+
+def test_no_answer_outlives_a_compilation() -> None:
+    def windows(x, n):
+        total = 0.0
+        for i in range(n):
+            total += np.sum(x[i : 2 * i + 1])
+        return total
+
+    mlirad.jit(windows)(np.ones(9), 4)
+    assert not answers()
