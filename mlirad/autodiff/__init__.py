@@ -1,1 +1,1 @@
-"""VERB. Derivatives of functions whose ops answer for themselves; knows regions, but no nd op by its rule."""
+"""VERB. Derivatives of functions. Each op answers for itself: these files know regions, but no nd op's rule."""

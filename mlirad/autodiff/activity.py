@@ -19,11 +19,11 @@ from mlirad.xdsl_support.traversal import ops_inside
 
 Flow = tuple[SSAValue, SSAValue]
 Dependence = dict[str, frozenset[tuple[int, int]]]
-"""Of functions that are called: the pairs (argument, result) between which they carry a derivative."""
+"""For each called function: the pairs (argument, result) between which it carries a derivative."""
 
 
 def flows(op: Operation, calls: Mapping[str, frozenset[tuple[int, int]]]) -> Iterator[Flow]:
-    """The pairs (from, to) of float values between which the op carries a derivative; of its own, not its regions'."""
+    """The pairs (from, to) of float values between which the op itself, without its regions, carries a derivative."""
     for source, sink in _all_flows(op, calls):
         if types.is_inexact(source.type) and types.is_inexact(sink.type):
             yield source, sink
@@ -31,7 +31,7 @@ def flows(op: Operation, calls: Mapping[str, frozenset[tuple[int, int]]]) -> Ite
 
 def _all_flows(op: Operation, calls: Mapping[str, frozenset[tuple[int, int]]]) -> Iterator[Flow]:
     match op:
-        case NdOp():  # the most frequent first: to ask xDSL's abstract classes is slow
+        case NdOp():  # the most frequent case first, because checks against xDSL's abstract classes are slow
             results = [result for number, result in enumerate(op.results) if number not in op.inert]
             for index, operand in enumerate(op.operands):
                 if index not in op.memory.shape_only:
@@ -54,7 +54,7 @@ def _all_flows(op: Operation, calls: Mapping[str, frozenset[tuple[int, int]]]) -
 
 @dataclass(frozen=True)
 class Activity:
-    """The live values of a function, and what the functions depend on that it calls."""
+    """The live values of a function, and the dependences of the functions that it calls."""
 
     live: frozenset[SSAValue]
     calls: Dependence = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Activity:
         return not self.live.isdisjoint(values)
 
     def captured(self, op: Operation) -> list[SSAValue]:
-        """The live values from outside the op through which a derivative enters its regions."""
+        """The live values, defined outside of the op, through which a derivative enters its regions."""
         found: dict[SSAValue, None] = {}
         for inner in op.walk():
             sources = flows(inner, self.calls) if inner is not op else _yielded(op)
@@ -88,7 +88,7 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 def activity(
     function: Operation, inputs: Iterable[SSAValue], outputs: Sequence[SSAValue], calls: Dependence | None = None
 ) -> Activity:
-    """What depends on one of the inputs and reaches one of the outputs."""
+    """The values that depend on one of the inputs and reach one of the outputs."""
     calls = {} if calls is None else calls
     after: dict[SSAValue, list[SSAValue]] = {}
     before: dict[SSAValue, list[SSAValue]] = {}
@@ -100,9 +100,9 @@ def activity(
 
 
 def dependent(functions: Mapping[str, func.FuncOp], others: Dependence | None = None) -> Dependence:
-    """Which results of each function depend on which arguments; the functions may call one another: a fix-point.
+    """Which results of each function depend on which arguments. The functions may call one another: a fixed point.
 
-    others: of other functions that they call.
+    others: the dependences of other functions that they call.
     """
     found: Dependence = {
         **(others or {}),

@@ -30,8 +30,8 @@ from mlirad.xdsl_support.effects import is_terminator
 class Adjoint(Reverse):
     """The reverse sweep of one function; ops are emitted at the current insertion point.
 
-    recorded: the calls whose forward sweeps have recorded what their pullbacks need. annihilates: whether a cotangent
-    that is exactly 0 annihilates an infinite factor.
+    recorded: the calls that have recorded, in their forward sweeps, what their pullbacks need. annihilates: whether a
+    cotangent of exactly 0 annihilates an infinite factor.
     """
 
     recorded: Recorded | None = None
@@ -56,7 +56,7 @@ class Adjoint(Reverse):
         if not any(result in cotangents for result in op.results):
             return
         match op:
-            case NdOp():  # the most frequent first: to ask xDSL's abstract classes is slow
+            case NdOp():  # the most frequent case first, because checks against xDSL's abstract classes are slow
                 self._rule(op, cotangents, at)
             case scf.ForOp() | scf.WhileOp():
                 regions.reverse_loop(self, op, cotangents, at)
@@ -77,16 +77,16 @@ class Adjoint(Reverse):
                 mark_clear(g, cotangent)
                 if cotangent is not None and operand in self.activity.live:
                     if self.annihilates and op.scales(index) and (op.singular or result not in self.needed):
-                        assert isinstance(cotangent, Expr), "what is added in place has no factor"
+                        assert isinstance(cotangent, Expr), "a cotangent that is added in place has no factor"
                         cotangent = annihilated(cotangent, g)
                     self.add(cotangents, operand, cotangent, at)
 
 
 def _asked(op: NdOp, gs: Sequence[Expr | None]) -> Iterator[tuple[Expr, SSAValue, Given]]:
-    """What an op is asked: a result and its cotangent, and all cotangents that are given at once.
+    """The queries to an op: a result, its cotangent, and all cotangents that are passed at once.
 
-    Of several results, each is asked for alone if there are factors: a cotangent that is exactly 0 annihilates its own
-    factors and no other's.
+    If the op has factors, each result gets a query of its own: a cotangent of exactly 0 annihilates only its own
+    factors.
     """
     found = [(place, g, op.results[place]) for place, g in enumerate(gs) if g is not None]
     if len(found) > 1 and any(map(op.scales, range(len(op.operands)))):

@@ -1,12 +1,12 @@
-"""The adjoint of a call: the callee's pullback, applied to what its forward sweep left for it.
+"""The adjoint of a call: the callee's pullback, applied to the values that its forward sweep saved.
 
 Reads: functions with live calls. Writes: calls of forward sweeps; later, in the reverse sweep, calls of pullbacks.
 Leaves: no live call without its forward sweep.
 
-The forward sweep of a function that does not call itself returns what its pullback needs, and the caller stores that as
-it stores its own values. A function that calls itself leaves a record on tapes, which are threaded through the calls.
-Two tapes grow, one of floats and one of integers. Each forward sweep appends its record to both, and returns where the
-record begins. Records never change, so a pullback reads the tapes as they are at the end.
+The forward sweep of a function that does not call itself returns what its pullback needs, and the caller stores it like
+its own values. A function that calls itself appends a record to two tapes, one of floats and one of integers, which are
+threaded through the calls. Each forward sweep returns the offset of its record. Records never change, so a pullback
+reads the tapes in their final state.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from mlirad.xdsl_support.traversal import ops_inside
 
 @dataclass
 class Recorded:
-    """The calls of forward sweeps in one function, and its loops that are replayed. state: of the tapes at the end;
-    tapes: for pullbacks. begins: where the records of calls begin."""
+    """The calls of forward sweeps in one function, and its loops that are replayed. state: the tapes at the end; tapes:
+    the tapes that pullbacks read. begins: the offset of each call's record."""
 
     loops: ReplayedLoops
     sites: dict[Operation, Reversed | Halved] = field(default_factory=dict)
@@ -47,8 +47,8 @@ class Recorded:
 def record(
     callees: Callees, function: func.FuncOp, live: Activity, state: Sequence[SSAValue] | None = None
 ) -> Recorded:
-    """Let the live calls, and the loops that are replayed, record what their reverse needs. state: of the tapes, if the
-    function is given it."""
+    """Make the live calls, and the loops that are replayed, record what their reverse needs. state: the tapes, if the
+    function receives them."""
     recorded = Recorded(loops := ReplayedLoops(callees))
     for op in ops_inside(function):
         if isinstance(op, LoopOp) and CHECKPOINT in op.attributes and live.is_live(op):
@@ -86,7 +86,7 @@ def record(
             return add_results(op, current)
         recorded.sites[op] = site = callees.reversed(parts[op.callee.string_value()])
         retarget(op, site.forward, current)
-        return add_results(op, [*current, current[1]])[:4]  # the last is where the record begins
+        return add_results(op, [*current, current[1]])[:4]  # the last result is the record's offset
 
     recorded.state = threaded(entry, tuple(state), threading, forward)
     recorded.tapes = recorded.state[0], recorded.state[2]
@@ -112,7 +112,8 @@ def _new_tapes(entry: Block) -> State:
 
 
 def reverse_call(adjoint: Reverse, op: func.CallOp, recorded: Recorded, cotangents: Cotangents, at: Mirror) -> None:
-    """Call the pullback. Cotangents of arrays that the callee reads are threaded through it, as through a loop."""
+    """Call the pullback. The cotangents of arrays that the callee only reads are threaded through it, as through a
+    loop."""
     site = recorded.sites[op]
     part, live = site.part, adjoint.activity.live
     gs = [cotangents.pop(op.results[number], None) for number in part.outs]

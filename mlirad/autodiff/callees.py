@@ -1,7 +1,7 @@
-"""Which arguments and results of a called function a derivative flows through, and the functions that carry it.
+"""The arguments and results of a called function through which a derivative flows, and the derivative functions.
 
-Reads: a module whose calls name functions that are not inlined. Writes: declarations of the functions to come. Leaves:
-one name for each part of a function that is differentiated, however often it is called.
+Reads: a module with calls that are not inlined. Writes: declarations of derivative functions. Leaves: one name for each
+differentiated part of a function, however often it is called.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from mlirad.xdsl_support.traversal import find
 
 FLOATS, INTEGERS = types.tensor([-1], types.F64), types.tensor([-1], types.I64)
 TAPES: tuple[Attribute, ...] = (FLOATS, types.I64, INTEGERS, types.I64)
-"""The state of the tapes of all calls: floats and how many are in use, integers and how many are in use."""
+"""The tapes of all calls: the floats and their number in use, the integers and their number in use."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What is differentiated of a function: these results with respect to these arguments.
+    """A differentiation request for a function: these results with respect to these arguments.
 
     is_linearized, is_transposed: see `LINEARIZED`, `TRANSPOSED`.
     """
@@ -45,10 +45,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Signature:
-    """How the derivative of a part is called. written: of the callee's arguments, the result in their memory.
+    """How the derivative of a part is called. written: for each argument that is written, the result in its memory.
 
-    accumulated: the arrays among `wrt` that the callee only reads: their cotangents so far are passed in, and come out
-    with what is added. kept: all arrays that the callee only reads; a pullback is given them again.
+    accumulated: the arrays among `wrt` that the callee only reads. Their cotangents are passed in, and returned with
+    the callee's contribution added. kept: all arrays that the callee only reads; they are passed to the pullback again.
     """
 
     part: Part
@@ -65,18 +65,18 @@ class Signature:
         return tuple(i for i, type in enumerate(self.inputs) if types.is_tensor(type) and i not in self.written)
 
     def _is_moved(self, index: int) -> bool:
-        """Whether an argument's cotangent takes over the memory of a result's."""
+        """Whether an argument's cotangent reuses the memory of a result's cotangent."""
         return self.written.get(index) in self.part.outs
 
     @property
     def pullback_inputs(self) -> list[Attribute]:
-        """Both tapes, where the call's record begins, the cotangents of outs, those accumulated, and what is kept."""
+        """Both tapes, the record's offset, the cotangents of outs, the accumulated cotangents, and the kept arrays."""
         gs = [self.outputs[number] for number in self.part.outs]
         accumulated = [self.inputs[number] for number in self.accumulated]
         return [FLOATS, INTEGERS, types.I64, *gs, *accumulated, *(self.inputs[number] for number in self.kept)]
 
     def pullback_written(self, first: int) -> dict[int, int]:
-        """first: the place of the first cotangent among the arguments of the pullback."""
+        """first: the position of the first cotangent among the arguments of the pullback."""
         found: dict[int, int] = {}
         for place, index in enumerate(self.part.wrt):
             if index in self.accumulated:
@@ -101,8 +101,8 @@ class Reversed(Signature):
 
 @dataclass(frozen=True)
 class Crossing:
-    """A value that a pullback needs of the forward sweep: an operand of its call, by its number, or one of its results,
-    the callee's own results coming first."""
+    """A value that the pullback needs from the forward sweep: the index of an operand of the call, or of one of its
+    results. The callee's own results come first."""
 
     is_operand: bool
     number: int
@@ -110,10 +110,10 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Halved(Signature):
-    """A part of a function that does not call itself: its forward sweep, which returns after its results what else the
-    pullback needs, and its pullback, by name. more: the types of these further results.
+    """A part of a function that does not call itself: the names of its forward sweep and of its pullback. The forward
+    sweep returns more results for the pullback, after its own. more: their types.
 
-    is_replayed: whether the forward sweep records on the tapes what its pullback reads (see `replays.py`)."""
+    is_replayed: whether the forward sweep records what its pullback reads on the tapes (see `replays.py`)."""
 
     forward: str = ""
     pullback: str = ""
@@ -124,9 +124,9 @@ class Halved(Signature):
 
 @dataclass(frozen=True)
 class Pushed(Signature):
-    """A part's tangents, by the name of the function that computes them.
+    """The tangents of a part: the name of the function that computes them.
 
-    order: how many Taylor coefficients it computes instead; 0 for tangents.
+    order: the number of Taylor coefficients that it computes instead; 0 for tangents.
     """
 
     name: str = ""
@@ -145,10 +145,10 @@ class Pushed(Signature):
 
 @dataclass
 class Callees:
-    """The functions of a module that are called, and the parts requested of them. pending: parts to be made.
+    """The called functions of a module, and the requested parts of them. pending: parts that have no function yet.
 
-    halve: makes the forward sweep and the pullback of a part of a function that does not call itself, if it can.
-    versions: of functions that are recorded and replayed, by name and kind.
+    halve: makes the forward sweep and the pullback of a part, if its function does not call itself. versions: the
+    recording and replaying versions of functions, by name and kind.
     """
 
     module: ModuleOp
@@ -167,7 +167,7 @@ class Callees:
         self.dependence = dependent({name: f for name, f in self.functions.items() if name in called})
 
     def parts(self, function: func.FuncOp, live: Activity) -> dict[str, Part]:
-        """What is to be differentiated of the functions that a function calls, and that those call: a fix-point."""
+        """The parts to differentiate of the functions that `function` calls, directly or not: a fixed point."""
         hints = LINEARIZED in function.attributes, TRANSPOSED in function.attributes
         wanted: dict[str, tuple[set[int], set[int]]] = {}
         pending = [(function, live)]
@@ -180,7 +180,7 @@ class Callees:
                 flowing = [
                     (i, o) for i, o in pairs if call.operands[i] in active.live and call.results[o] in active.live
                 ]
-                # A written array always has one cotangent: the one of the array after the call, changed in place.
+                # A written array always has one cotangent: that of the array after the call, updated in place.
                 flowing += [(i, r) for i, r in written.items() if (i, r) in pairs and any(i == j for j, _ in flowing)]
                 if all(i in ins and o in outs for i, o in flowing):
                     continue
@@ -194,7 +194,7 @@ class Callees:
         return {name: Part(name, *each, *hints) for name, each in chosen.items()}
 
     def add(self, function: func.FuncOp) -> None:
-        """Note a function of the module that was made since, and is called."""
+        """Register a new function of the module that is called."""
         name = function.sym_name.data
         self.functions[name] = function
         self.dependence[name] = dependent({name: function}, self.dependence)[name]
@@ -259,19 +259,19 @@ class Callees:
 
 
 def require_covered(rule: NamedRule, wrt: Iterable[int], call: func.CallOp) -> None:
-    """A rule says nothing of what the function takes from around itself, and of what is not to be differentiated."""
+    """Refuse a captured or nondifferentiable value that needs a derivative: the rule does not cover it."""
     if not set(rule.wrt).issuperset(wrt):
         name = call.callee.string_value().rpartition("_")[0]
         raise DifferentiationError(
-            f"{name} has a derivative rule of its own, and a value is differentiated that the rule does not know: the "
-            f"function takes it from around itself, or as one of its nondiff_argnums",
+            f"{name} has a derivative rule, but the rule does not cover a value that is differentiated: the "
+            f"function captures it, or it is one of nondiff_argnums",
             types.from_location(call.location),
-            "pass it as an argument that is differentiated, or mlirad.stop_gradient of it",
+            "pass it as a differentiable argument, or apply mlirad.stop_gradient to it",
         )
 
 
 def retarget(call: func.CallOp, name: str, more: Sequence[SSAValue]) -> None:
-    """Let a call be one of another function, with more operands."""
+    """Make a call refer to another function, with more operands."""
     call.properties["callee"] = SymbolRefAttr(name)
     call.operands = [*call.operands, *more]
 
@@ -281,7 +281,7 @@ def live_calls(function: func.FuncOp, live: Activity) -> list[func.CallOp]:
 
 
 def define(module: ModuleOp, name: str, function: func.FuncOp) -> None:
-    """Put a function in the place of its declaration."""
+    """Replace the declaration of a function by its definition."""
     for op in list(module.ops):
         if isinstance(op, func.FuncOp) and op.is_declaration and op.sym_name.data == name:
             op.detach()

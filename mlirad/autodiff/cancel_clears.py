@@ -1,11 +1,11 @@
 """Removes the clear of a cotangent's element, or slice, that is added back.
 
-Reads: an array of cotangents that is cleared where the forward sweep overwrote it (marked by `mark_clear`), and to
-which the cleared element is added again. `x[i] -= y` gives this, because its old value is a term of the new one.
-Writes: the additions in between, to the array as it was. Leaves: no mark, and dead ops.
+Reads: an array of cotangents in which an element is cleared (marked by `mark_clear`), because the forward sweep
+overwrote it, and later added again. `x[i] -= y` does this, because the new value contains the old one. Writes: the
+additions in between, now on the original array. Leaves: no mark, and dead ops.
 
-This changes the order of the additions. The differentiator may choose the order in which cotangents are summed, so the
-pass only touches writes made by it, and never the user's, which keep their bits (lowering/clean_up/algebra.py).
+The pass changes the order of the additions. The differentiator may choose the order in which it sums cotangents, so the
+pass touches only its own writes. The user's writes keep their bits (lowering/clean_up/algebra.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CLEARS = "mlirad.clears"
 
 @dataclass(frozen=True)
 class CancelClears(ModulePass):
-    """Remove clears whose element is added back, block by block. The addition in between goes to the array itself.
+    """Remove clears whose element is added back, block by block. Additions in between update the original array.
 
     Before:
 
@@ -68,7 +68,7 @@ class CancelClears(ModulePass):
 
 
 def mark_clear(g: Expr, cotangent: Cotangent) -> None:
-    """Remember that `cotangent`, which a rule made of the cotangent g, is g with a place cleared, if it is that."""
+    """Mark `cotangent`, which a rule computed from g, if it is g with one part cleared."""
     clear = cotangent.value.owner if isinstance(cotangent, Expr) else None
     write = None if clear is None else written_subset(clear)
     if isinstance(clear, NdOp) and write is not None and write.holds_part and write.array is g.value:
@@ -76,7 +76,7 @@ def mark_clear(g: Expr, cotangent: Cotangent) -> None:
 
 
 def _added_back(clear: NdOp, cleared: Subset) -> tuple[NdOp, Subset] | None:
-    """The addition of the part that `clear` clears, if all ops in between are additions that nothing else uses."""
+    """The op that adds the cleared part back, if all ops in between are additions with no other use."""
     array: SSAValue = clear.results[0]
     while (use := array.get_user_of_unique_use()) is not None and use.parent is clear.parent:
         added = written_subset(use)

@@ -1,15 +1,15 @@
-"""Checkpointed loops: the reverse sweep keeps a few states of the loop, and runs its trips again from these.
+"""Checkpointed loops: the reverse sweep stores a few states of the loop, and reruns trips from them.
 
 Reads: a loop with the attribute `ad.checkpoint`. Writes: its reverse, which calls a private function for some trips of
-the loop (`ad.vjp` of it for those that are undone next). Leaves: the forward sweep as it is. Only the loop's initial
-values are stored.
+the loop (its `ad.vjp`, for the trips to undo next). Leaves: the forward sweep unchanged. Only the loop's initial values
+are stored.
 
-The trips are undone in legs, from the last to the first, each from the nearest stored state, with a tape of its own.
-The states are placed as in Griewank and Walther, "Algorithm 799: Revolve" (2000), which runs the fewest legs that s
-slots allow: s slots and r runs of each leg are enough for C(s + r, s) legs.
-"sqrt": legs of ceil(sqrt(n)) trips, and a slot for each. A number of slots, or "binomial" (about log2(n) slots): legs
-of one trip. What a budget asks for is said in numbers, by `Legs`.
-The trip count of a while is known when the reverse sweep begins. The schedule is computed at run time.
+The trips are undone in legs, from the last to the first. Each leg starts from the nearest stored state, with its own
+tape. The states are placed as in Griewank and Walther, "Algorithm 799: Revolve" (2000), which reruns the fewest legs
+with s slots: s slots and r runs of each leg are enough for C(s + r, s) legs.
+"sqrt": legs of ceil(sqrt(n)) trips, with one slot each. A number of slots, or "binomial" (about log2(n) slots): legs of
+one trip. For a budget, `Legs` has the numbers.
+The trip count of a while is known when the reverse sweep begins, so the schedule is computed at run time.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def is_checkpointed(op: LoopOp) -> bool:
 def reverse_checkpointed(
     adjoint: Reverse, op: LoopOp, wrt: Sequence[int], captured: Sequence[SSAValue], count: Expr, gs: State, at: Mirror
 ) -> State:
-    """The cotangents of the initial values of the carries `wrt`, and of the captured values, given those `gs` of their
-    results and of the captured values so far."""
+    """The cotangents of the initial values of the carries `wrt`, and of the captured values. gs: the cotangents of
+    their results, and the cotangents so far of the captured values."""
     for arg in Loop(op).args:
         if not types.is_static(arg.type):
             raise DifferentiationError(
@@ -84,8 +84,8 @@ def reverse_checkpointed(
 
 @dataclass(frozen=True)
 class Legs:
-    """How a loop is checkpointed, in numbers. leg: how many trips have a tape together. all: up to so many trips make
-    one leg. budget: for the bytes that the reverse of a single trip keeps, where a leg is one trip."""
+    """The parameters of a checkpointed loop. leg: how many trips share a tape. all: up to this many trips make one leg.
+    budget: for the bytes that the reverse of a single trip stores, if a leg is one trip."""
 
     slots: int
     leg: int = 1
@@ -107,9 +107,9 @@ class Legs:
 
 
 def require_repeatable(op: Operation | Block, seen: set[Operation], why: str, is_own: bool = True) -> None:
-    """Refuse an op, inside of `op` or in a function called there, that must not run again.
+    """Refuse an op in `op`, or in a function called there, that must not run again.
 
-    In the loop or function itself, those that give nothing are left out where it runs again.
+    Ops without results in the loop or function itself are allowed: the rerun omits them.
     """
     for inner in op.walk():
         if isinstance(inner, func.CallOp):
@@ -118,10 +118,10 @@ def require_repeatable(op: Operation | Block, seen: set[Operation], why: str, is
                 seen.add(callee)
                 require_repeatable(callee, seen, why, False)
         elif isinstance(inner, NdOp) and not may(inner, Verb.CHECKPOINT) and (inner.results or not is_own):
-            hint = "do it in what is checkpointed itself and not in a function that it calls, or do not checkpoint it"
+            hint = "move it from the called function into the checkpointed code itself, or do not checkpoint it"
             if inner.results:
-                hint = "do it before, and pass the results in as an array, or do not checkpoint it"
-            raise DifferentiationError(f"this would be done again: {why}", types.from_location(inner.location), hint)
+                hint = "do it before, and pass the results in as an array, or do not checkpoint this code"
+            raise DifferentiationError(f"this op would run again: {why}", types.from_location(inner.location), hint)
 
 
 # --- the trips as functions -------------------------------------------------------------------------------------
@@ -129,9 +129,9 @@ def require_repeatable(op: Operation | Block, seen: set[Operation], why: str, is
 
 @dataclass(frozen=True)
 class Trips:
-    """Some trips of a loop as private functions of (first trip, [how many,] carries, captured, others), that give the
-    carries and the captured values. outside: the captured and the other values. wrt: what is differentiated among the
-    carries and captured. given: the values from outside, where the reverse sweep has them."""
+    """Several trips of a loop, as private functions of (first trip, [number of trips,] carries, captured, others) that
+    return the carries and the captured values. outside: the captured and the other values. wrt: the differentiated ones
+    among the carries and captured values. given: the outside values, as the reverse sweep has them."""
 
     run: func.FuncOp
     step: func.FuncOp
@@ -158,7 +158,8 @@ class Trips:
         return [Expr(result) for result in call.results[: self.carries]]
 
     def reverse(self, where: State, state: State, gs: State, budget: int | None) -> State:
-        """The cotangents before some trips, given those after. where: the first trip, and how many if not one."""
+        """The cotangents before some trips, given those after. where: the first trip, and the number of trips if not
+        one."""
         function = self.step if len(where) == 1 else self.run
         operands = [x.value for x in (*where, *state, *self.given)]
         wrt = self.arguments(function)
@@ -167,13 +168,13 @@ class Trips:
         return [Expr(result) for result in request.results[len(request.results) - len(wrt) :]]
 
     def arguments(self, function: func.FuncOp) -> list[int]:
-        """The arguments of a function of trips that are differentiated."""
+        """The differentiated arguments of a function of trips."""
         shift = 1 if function is self.step else 2
         return [shift + number for number in self.wrt]
 
 
 def _from_outside(op: LoopOp) -> list[SSAValue]:
-    """The values from outside that a loop's body uses, except constants."""
+    """The values, except constants, that a loop's body uses from outside."""
     body = Loop(op).body
     found: dict[SSAValue, None] = {}
     for inner in body.walk():
@@ -186,12 +187,12 @@ def _from_outside(op: LoopOp) -> list[SSAValue]:
 
 
 def _is_literal(op: Operation | Block) -> TypeGuard[PureOp]:
-    """Whether an op computes its result from nothing: a function that uses it has its own."""
+    """Whether an op has no inputs: a function that uses its result gets a copy of the op."""
     return isinstance(op, PureOp) and not op.operands
 
 
 def _function(op: LoopOp, outside: Sequence[SSAValue], captured: int, is_one: bool) -> func.FuncOp:
-    """One trip, or a number of trips, of the loop."""
+    """One trip, or several trips, of the loop."""
     carries = [arg.type for arg in Loop(op).args]
     where_types = [types.I64] if is_one else [types.I64, types.I64]
     block = Block(arg_types=[*where_types, *carries, *(value.type for value in outside)])
@@ -217,7 +218,7 @@ def _function(op: LoopOp, outside: Sequence[SSAValue], captured: int, is_one: bo
 
 
 def _body(op: LoopOp, trip: Expr, state: Sequence[Expr], outside: dict[SSAValue, SSAValue]) -> State:
-    """A copy of the loop's body, at the insertion point."""
+    """A copy of the loop's body, emitted at the insertion point."""
     loop, mapped = Loop(op), dict(outside)
     if isinstance(op, scf.ForOp):
         mapped[loop.body.args[0]] = trip.value
@@ -240,7 +241,7 @@ def _body(op: LoopOp, trip: Expr, state: Sequence[Expr], outside: dict[SSAValue,
 
 @dataclass(frozen=True)
 class _Kept:
-    """Room for some states, one flat array for each carry."""
+    """Storage for some states, one flat array for each carry."""
 
     types: tuple[Attribute, ...]
 
@@ -292,12 +293,12 @@ def _bits(n: Expr) -> Expr:
 def _by_legs(
     trips: Trips, n: Expr, slots: Expr | None, leg: Expr, start: State, gs: State, budget: int | None
 ) -> State:
-    """slots: how many states are kept at most; None: one for each leg, and the slots are the legs' numbers."""
+    """slots: how many states are stored at most; None: one for each leg, and the legs' numbers are the slots."""
     kept, zero = _Kept(tuple(x.type for x in start)), constant(0, types.I64)
     is_trip = constant_int(leg.value) == 1
     legs = n if is_trip else apply(np.floor_divide, n + (leg - 1), leg)
     at: State = []
-    some = apply(np.maximum, legs, constant(1, types.I64))  # the first state is kept in any case
+    some = apply(np.maximum, legs, constant(1, types.I64))  # the first state is always stored
     if slots is None:
         slots = some
     else:
@@ -335,10 +336,10 @@ def _by_legs(
 
 
 def _next_state(n: Expr, slots: Expr) -> Expr:
-    """How many trips ahead, of n > 1 that are to be undone, the next state is kept, with `slots` > 1 states in all.
+    """How many trips ahead to store the next state, for n > 1 trips to be undone and `slots` > 1 states in all.
 
-    With r the fewest runs that are enough, C(s + r - 1, s) trips before it, or so many that C(s + r - 2, s - 1) are
-    left after it, whichever is less.
+    Let r be the fewest runs that are enough. The next state is C(s + r - 1, s) trips ahead, or so far that C(s + r - 2,
+    s - 1) trips are left after it, whichever is less.
     """
     one = constant(1, types.I64)
 

@@ -1,7 +1,7 @@
-"""The state of a reverse sweep: the names of forward values in it, and the cotangents so far.
+"""The state of a reverse sweep: its names for forward values, and the cotangents so far.
 
-Reads: forward values. Writes: sums of cotangents, zeros. Leaves: the order of the sweep, which is `adjoint.py`'s; the
-adjoints of loops, branches and calls go through blocks by the method `block`.
+Reads: forward values. Writes: sums of cotangents, zeros. Leaves: the order of the sweep to `adjoint.py`. The adjoints
+of loops, branches and calls process blocks with the method `block`.
 
 Only this file adds cotangents and makes zeros. A zero is symbolic (absent) for as long as possible.
 """
@@ -27,9 +27,10 @@ Cotangents = dict[SSAValue, Expr]
 class Reverse(ABC):
     """A reverse sweep.
 
-    `cotangents` are the current ones of the visible forward values; a value without one has the cotangent zero.
-    needed: the forward values whose cotangents have no element that is zero because nothing needs it. In products of
-    other cotangents 0 times infinity is 0.
+    `cotangents` holds the current cotangents of the visible forward values; a value without an entry has the cotangent
+    zero.
+    needed: the forward values that are needed in every element. No element of their cotangents is zero for lack of a
+    use. In products of other cotangents, 0 times infinity is 0.
     """
 
     activity: Activity
@@ -38,10 +39,11 @@ class Reverse(ABC):
 
     @abstractmethod
     def block(self, block: Block, last: Operation | None, cotangents: Cotangents, at: Mirror) -> None:
-        """Undo the ops of a forward block from `last` (none: its end) to its first."""
+        """Undo the ops of a forward block from `last` (None: the end of the block) to the first."""
 
     def replayed(self, op: LoopOp) -> LoopOp:
-        """What runs the trips of a checkpointed loop again: the loop, if it does nothing that is done only once."""
+        """The loop that reruns the trips of a checkpointed loop: the loop itself, if nothing in it may run only
+        once."""
         return op
 
     def add(self, cotangents: Cotangents, value: SSAValue, g: Expr | At | None, at: Mirror) -> None:

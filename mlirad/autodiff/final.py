@@ -1,7 +1,7 @@
-"""Which element reads of an array that a loop overwrites may be read from the loop's final array instead.
+"""Finds the element reads, of an array that a loop overwrites, that may read the loop's final array instead.
 
-That is correct if no later write touches the element. So an array whose elements are written once, in order, needs no
-tape. Indices are compared as linear forms in loop counters.
+That is correct if no later write touches the element. For example, an array whose elements are written once, in order,
+needs no tape. Indices are compared as linear forms in loop counters.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from mlirad.dialect.core.subset import Range, Subset
 
 READ, WRITE = 0, 1
 MANY_WRITES = 16
-"""A loop with more writes than this is not looked at: comparing them costs more than it may save."""
+"""Loops with more writes than this are skipped: comparing the writes costs more than it may save."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """A read or write of a box of elements: per axis the lowest and the highest index; None: anywhere. (The highest may
-    be below the lowest: then the box is empty, and any statement about its elements holds.)"""
+    """A read or write of a box of elements. Each axis has the lowest and the highest index; None: anywhere. (If the
+    highest is below the lowest, the box is empty, and any statement about its elements holds.)"""
 
     op: Operation
     bounds: tuple[tuple[Form, Form] | None, ...]
 
 
 def access(op: Operation, subset: Subset) -> Access:
-    """What an op reads or changes of an array."""
+    """The elements that an op reads or changes of an array."""
     return Access(op, tuple(None if along is None else _bounds(along) for along in subset.ranges))
 
 
@@ -45,7 +45,7 @@ def _bounds(along: Range) -> tuple[Form, Form]:
 
 
 def _length(along: Range) -> Form:
-    """How many places there are along an axis."""
+    """The number of indices along an axis."""
     length = along.length
     if isinstance(length, tuple):
         array, axis = length
@@ -62,12 +62,12 @@ def _length(along: Range) -> Form:
 
 @dataclass
 class Versions:
-    """The versions of arrays: what overwrites what."""
+    """The versions of arrays: which op overwrites which version."""
 
     _begun: dict[SSAValue, SSAValue] = field(default_factory=dict)
 
     def beginning(self, version: SSAValue) -> SSAValue:
-        """The version that an array began as in its block or in one around it, before updates, loops and branches."""
+        """The first version of an array, in its block or in one around it, before updates, loops and branches."""
         passed: list[SSAValue] = []
         while version not in self._begun:
             passed.append(version)
@@ -81,7 +81,7 @@ class Versions:
         return begun
 
     def _before(self, version: SSAValue) -> SSAValue | None:
-        """The version that an update, a loop or a branch made this one of."""
+        """The version from which an update, a loop or a branch made this one."""
         if not isinstance(version, OpResult):
             return None
         op, index = version.op, version.index
@@ -96,7 +96,7 @@ class Versions:
         return None
 
     def writes_between(self, version: SSAValue, start: SSAValue) -> Iterator[NdOp]:
-        """The ops that overwrite the array on the way from `start`, which is its beginning, to `version`."""
+        """The ops that overwrite the array between `start`, its first version, and `version`."""
         while version is not start:
             assert isinstance(version, OpResult)
             op = version.op
@@ -125,13 +125,13 @@ class FinalArrays:
     _writes: dict[SSAValue, tuple[Access, ...] | None] = field(default_factory=dict)
 
     def array(self, op: Operation) -> tuple[int, SSAValue] | None:
-        """The number of the operand that is read, and the final array that may be read instead."""
+        """The index of the operand that is read, and the final array that can be read instead."""
         read = read_subset(op)
         final = None if read is None else self._final(access(op, read), read.array)
         return None if read is None or final is None else (read.number, final)
 
     def home(self, value: SSAValue) -> tuple[Subset, SSAValue] | None:
-        """The element that a number is written to and that keeps it, and the final array that has the element."""
+        """Where a number is written and not overwritten: the element, and the final array that contains it."""
         if types.is_tensor(value.type):
             return None
         for use in value.uses:
@@ -143,7 +143,7 @@ class FinalArrays:
         return None
 
     def _final(self, read: Access, version: SSAValue) -> SSAValue | None:
-        """The array at the end of the outermost loop in which nothing touches what is read of `version` any more."""
+        """The array at the end of the outermost loop in which no later write touches the elements that are read."""
         final = None
         for loop, carry in self._carriers(version):
             writes = self._writes_of(carry)
@@ -153,7 +153,7 @@ class FinalArrays:
         return final
 
     def keeps(self, write: Access, read: Access, version: SSAValue) -> bool:
-        """Whether no execution of `write` that comes after `version` touches what is read of it, in any loop."""
+        """Whether no execution of `write` after `version`, in any loop, touches the elements read from `version`."""
         loops = [loop for loop, _ in self._carriers(version)]
         around = loops_around(block_of(version), self.entry)
         if not loops or loops[-1].op is not around[0].op or not loops[-1].op.is_ancestor(write.op):
@@ -161,7 +161,7 @@ class FinalArrays:
         return self._misses(write, read, version, loops[-1])
 
     def is_apart(self, write: Access, read: Access, version: SSAValue) -> bool:
-        """Whether `write`, done after `version` in the same trip of its block, does not touch what is read of it."""
+        """Whether `write`, after `version` in the same trip of its block, does not touch the elements read from it."""
         around = loops_around(block_of(version), self.entry), loops_around(write.op.parent, self.entry)
         shared = [a for a, b in zip(*around, strict=False) if a.op is b.op]
         if not shared:
@@ -169,7 +169,7 @@ class FinalArrays:
         return _are_exclusive(write.op, read.op, shared[-1]) or _is_apart(write, read, shared, len(shared))
 
     def _carriers(self, version: SSAValue) -> Iterator[tuple[Loop, Carry]]:
-        """The loops that carry the array, from the innermost out."""
+        """The loops that carry the array, innermost first."""
         begun = self.versions.beginning(version)
         while (found := carry_of(begun)) is not None:
             loop, carry = found
@@ -179,7 +179,7 @@ class FinalArrays:
             begun = self.versions.beginning(carry.init)
 
     def _writes_of(self, carry: Carry) -> tuple[Access, ...] | None:
-        """What a loop writes of a carried array; None if it is not known."""
+        """The writes of a loop to a carried array; None if they are not known."""
         if carry.arg not in self._writes:
             ops = [op for op in self.versions.writes_between(carry.yielded, carry.arg) if op.memory.changes]
             known = tuple(access(op, write) for op in ops if (write := written_subset(op)) is not None)
@@ -187,10 +187,10 @@ class FinalArrays:
         return self._writes[carry.arg]
 
     def _misses(self, write: Access, read: Access, version: SSAValue, loop: Loop) -> bool:
-        """Whether no execution of the write inside `loop` that comes after `version` touches what is read of it.
+        """Whether no execution of the write in `loop` after `version` touches the elements read from `version`.
 
-        Only the loops around both the write and the version order the two: inside of another loop, which may be around
-        the read, each trip of the write comes after the version.
+        Only the loops around both the write and the version order the two. In any other loop, which may be around the
+        read, every trip of the write comes after the version.
         """
         shared = [
             a
@@ -208,7 +208,7 @@ class FinalArrays:
         return _is_apart(write, read, shared, len(shared))
 
     def _is_before(self, write: Operation, version: SSAValue, within: Loop) -> bool:
-        """Whether `version` has come about, in this trip of the loop `within`, after the write."""
+        """Whether the write comes before `version` in one trip of the loop `within`."""
         while True:
             begun = self.versions.beginning(version)
             if any(op is write for op in self.versions.writes_between(version, begun)):
@@ -220,7 +220,7 @@ class FinalArrays:
 
 
 def _are_exclusive(one: Operation, other: Operation, within: Loop) -> bool:
-    """Whether a trip of `within` executes only one of the two: they are in different branches of one of its ifs."""
+    """Whether a trip of `within` executes at most one of the two: they are in different branches of one of its ifs."""
     ancestor = one.parent_op()
     while ancestor is not None and not ancestor.is_ancestor(other):
         ancestor = ancestor.parent_op()
@@ -230,8 +230,8 @@ def _are_exclusive(one: Operation, other: Operation, within: Loop) -> bool:
 
 
 def _is_apart(write: Access, read: Access, shared: Sequence[Loop], level: int) -> bool:
-    """Whether write and read touch different elements when they agree on the trips of `shared[:level]`, and the write
-    is in a later trip of `shared[level]` (if there is one). On other loops they need not agree."""
+    """Whether write and read touch different elements, if both are in the same trips of `shared[:level]` and the write
+    is in a later trip of `shared[level]` (if there is one). The trips of other loops may differ."""
     same = {loop.op for loop in shared[:level]}
     later = shared[level].op if level < len(shared) else None
     outermost = shared[0].op
@@ -261,7 +261,7 @@ def _is_apart(write: Access, read: Access, shared: Sequence[Loop], level: int) -
 
 
 def _execution_of(value: SSAValue, outermost: Operation, same: set[scf.ForOp | scf.WhileOp], execution: int) -> int:
-    """READ for a value that is one in both executions: all loops around it agree."""
+    """READ for a value that is the same in both executions, because all loops around it are in the same trip."""
     owner = value.owner
     parent = owner.parent_op() if isinstance(owner, Operation | Block) else None
     while parent is not None and outermost.is_ancestor(parent):

@@ -1,7 +1,7 @@
 """How a reverse block names the values of the forward block it undoes.
 
-A value of the function's own block is visible and used as it is. A loop's index becomes the reverse counter. Any other
-value becomes an `ad.residual`, which the tape eliminates later.
+Values of the function's own block are visible, so they keep their names. A loop's index becomes the reverse counter.
+Any other value becomes an `ad.residual`, which the tape eliminates later.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 
 @dataclass(frozen=True)
 class Mirror:
-    """A reverse block in the making: `forward` is the block that it undoes, `outer` the mirror around it.
+    """A reverse block that is being built. `forward` is the block that it undoes, `outer` the mirror around it.
 
     The function's own block is its own mirror: its values are visible.
     """
@@ -34,7 +34,7 @@ class Mirror:
     residuals: dict[SSAValue, ResidualOp] = field(default_factory=dict)
 
     def of(self, block: Block) -> Mirror:
-        """The mirror of the forward block `block`, which is this one's or one around it."""
+        """The mirror of the forward block `block`: this one, or one around it."""
         mirror = self
         while mirror.forward is not block:
             assert mirror.outer is not None, "a value is named outside of the region that defines it"
@@ -44,12 +44,12 @@ class Mirror:
 
 @dataclass
 class Naming:
-    """The residuals of one function, and the mirrors they belong to."""
+    """The residuals of one function, and their mirrors."""
 
     mirrors: list[Mirror] = field(default_factory=list)
 
     def enter(self, forward: Block, outer: Mirror, counter: SSAValue | None) -> Mirror:
-        """The mirror of a forward block; the insertion point is at the head of the reverse block."""
+        """The mirror of a forward block. The insertion point is at the head of the reverse block."""
         token = outer.replay.trip if outer.replay is not None else None
         replay = insert(ReplayOp.of(len(self.mirrors), counter, token))
         replay.trip.name_hint = "trip"
@@ -77,7 +77,7 @@ class Naming:
         return mirror.residuals[value].result
 
     def zeros_like(self, value: SSAValue, at: Mirror) -> Expr:
-        """Zeros for a cotangent of `value`. Unknown sizes are named, and never the array for its size."""
+        """Zeros for a cotangent of `value`. Names the unknown sizes of the array, but not the array itself."""
         return zeros(value, [Expr(self._size(value, axis, at)) for axis in unknown_axes(value)])
 
     def _size(self, value: SSAValue, axis: int, at: Mirror) -> SSAValue:
@@ -89,7 +89,7 @@ class Naming:
         return self.name(size_value(value, axis), at)
 
     def close(self, reverse: Block, first: Operation | None) -> None:
-        """Write the records. `reverse` is the function's block, and what follows `first` in it is the reverse sweep."""
+        """Write the records. `reverse` is the function's block; the reverse sweep begins after `first`."""
         self._name_sizes()
         erase_dead(reverse, first)
         for mirror in reversed(self.mirrors):
@@ -103,7 +103,7 @@ class Naming:
             mirror.forward.insert_op_before(record, end)
 
     def _name_sizes(self) -> None:
-        """Let rules that ask an array for its size get the size alone."""
+        """Give rules that need only an array's size the size instead of the array."""
         for mirror in list(self.mirrors):
             for value, residual in list(mirror.residuals.items()):
                 for use in list(residual.result.uses):
@@ -112,14 +112,14 @@ class Naming:
 
 
 def hint_cotangent(g: SSAValue, of: SSAValue) -> None:
-    """Let a dump show whose cotangent or tangent g is."""
+    """Set name hints, so that a dump shows which value g is the cotangent or tangent of."""
     if g.name_hint is None and of.name_hint is not None:
         g.name_hint = f"d_{of.name_hint}"
 
 
 def erase_dead(block: Block, first: Operation | None) -> None:
-    """Erase the ops after `first` whose results nothing uses: what a rule computed for operands without a cotangent,
-    residuals that are not used, and whole reverse loops and branches."""
+    """Erase the unused ops after `first`: results of rules for operands without a cotangent, unused residuals, and
+    whole reverse loops and branches."""
     op = block.last_op
     while op is not None and op is not first:
         before = op.prev_op
@@ -137,7 +137,7 @@ def _is_removable(op: Operation) -> bool:
 
 
 def _is_effect_free(op: Operation) -> bool:
-    """Whether nothing but marking a block is an effect of the op."""
+    """Whether an op has no effect other than marking a block."""
     if not op.regions:
         return has_no_effect(op) or isinstance(op, ReplayOp)
     inner_ops = (inner for region in op.regions for block in region.blocks for inner in block.ops)

@@ -1,13 +1,13 @@
-"""Which values are needed in every element: no element of their cotangents is zero because it is not used.
+"""Finds the values that are needed in every element: no element of their cotangents is zero for lack of a use.
 
 Reads: a function of func, scf and nd ops, and its activity. Writes: nothing. Gives: a set of live values.
 
     %v = nd.mul %x, %l             not needed everywhere: only the select uses it
     %y = nd.select %c, %v, %z      needed, if it is what the function returns
 
-Other cotangents may hold exact zeros where no output depends on the element. The adjoint does not multiply these by an
-infinite factor (`nd.annihilate`). A zero in the cotangent of a needed value is an ordinary number, and IEEE's product
-is right.
+Other cotangents may contain exact zeros, at elements that no output depends on. The adjoint does not multiply these
+zeros by an infinite factor (`nd.annihilate`). In the cotangent of a needed value, a zero is an ordinary number, and
+IEEE multiplication is right.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from mlirad.dialect.core.op import NdOp, written_subset
 from mlirad.dialect.core.subset import Change
 
 Use = tuple[SSAValue, tuple[SSAValue, ...]]
-"""A value, and others: if all of these are needed everywhere, so is the value."""
+"""A value, and other values: if all of the others are needed everywhere, so is the value."""
 
 
 def needed(function: func.FuncOp, activity: Activity, outs: Sequence[SSAValue]) -> frozenset[SSAValue]:
-    """The live values that a path of whole uses connects with one of `outs`, whose cotangents have no such zeros.
+    """The live values that a path of whole uses connects with one of `outs`.
 
-    The greatest set in which each value except outs has a use that leaves no element out: the carry of a loop may be
-    needed because its next trip needs it.
+    The result is the greatest set in which each value, except outs, has a use of all its elements. It is the greatest
+    one, because the carry of a loop may be needed only by its next trip.
     """
     live = activity.live
     block = function.body.block
@@ -60,7 +60,7 @@ def needed(function: func.FuncOp, activity: Activity, outs: Sequence[SSAValue]) 
 
 
 def _uses(block: Block, live: Set[SSAValue], finals: FinalArrays) -> Iterator[Use]:
-    """The whole uses in a block and in those inside; of a value from outside a region, none: it may not be reached."""
+    """The whole uses in a block and in its regions. Excludes values from outside a region, which may not be reached."""
     for op in block.ops:
         match op:
             case NdOp():
@@ -91,7 +91,7 @@ def _uses(block: Block, live: Set[SSAValue], finals: FinalArrays) -> Iterator[Us
 def _captured(
     branch: Block, outside: Block, end: Sequence[Use], live: Set[SSAValue], finals: FinalArrays
 ) -> dict[SSAValue, list[tuple[SSAValue, ...]]]:
-    """By value of the block `outside`: what uses it whole in a branch."""
+    """For each value of the block `outside`: its whole uses in a branch."""
     found: dict[SSAValue, list[tuple[SSAValue, ...]]] = {}
     inside = (use for op in branch.ops if isinstance(op, NdOp) for use in _uses_by(op, live, finals))
     for value, by in (*end, *inside):
@@ -111,5 +111,5 @@ def _uses_by(op: NdOp, live: Set[SSAValue], finals: FinalArrays) -> Iterator[Use
     if write.holds_part and (home := finals.home(write.part)) is not None:
         yield write.part, home[1:]
     if results and write.change is Change.REPLACED and (read := equal_read(op)) is not None:
-        # What is overwritten is needed too, by what has read it just before.
+        # What is overwritten is also needed, through the read just before the write.
         yield write.array, (*results, read)

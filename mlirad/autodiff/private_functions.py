@@ -1,6 +1,6 @@
 """Private functions that a pass adds to a module.
 
-Reads: a module. Writes: functions into it. Leaves: the others.
+Reads: a module. Writes: new functions in it. Leaves: the other functions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Region
 
 
 def free_name(module: ModuleOp, name: str) -> str:
-    """`name`, or with a number if a function of the module has it."""
+    """`name`, with a number added if a function of the module has that name."""
     taken = {op.sym_name.data for op in module.ops if isinstance(op, func.FuncOp)}
     if name not in taken:
         return name
@@ -23,7 +23,7 @@ def free_name(module: ModuleOp, name: str) -> str:
 def add_function(
     module: ModuleOp, name: str, body: Block, results: Sequence[Attribute], location: LocationAttr
 ) -> func.FuncOp:
-    """A private function of the module, with the types that its body takes and returns."""
+    """A private function of the module. Its type follows from its body's arguments and results."""
     made = func.FuncOp(free_name(module, name), ([a.type for a in body.args], list(results)), Region(body), "private")
     made.location = location
     module.body.block.add_op(made)

@@ -1,10 +1,10 @@
-"""The record that one call of a forward sweep appends to two tapes, for its pullback.
+"""The record that each call of a forward sweep appends to two tapes, for its pullback.
 
-Reads: the values that the pullback needs. Writes: them into the tapes, and out of them. Leaves: offsets that follow
-from the values' types alone.
+Reads: the values that the pullback needs. Writes: code that stores them on the tapes and loads them. Leaves: offsets
+that depend only on the values' types.
 
-The tape of integers holds where the record begins on the other tape, the lengths of arrays of unknown length, and all
-values that are not floats. The tape of floats holds the floats. Arrays of unknown length come last.
+The integer tape holds the record's offset on the float tape, the lengths of arrays of unknown length, and all values
+that are not floats. The float tape holds the floats. Arrays of unknown length come last.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import DifferentiationError
 
 RECORDED = "ad.recorded"
-"""On a function: its forward sweep and its pullback are still one, and the first makes a record for the second."""
+"""On a function: its forward sweep and its pullback are still joined, and the first writes a record for the second."""
 
 
 def recorded_attribute(made: Reversed) -> DictionaryAttr:
-    """All that `mlirad-split` needs to know about the two functions."""
+    """All data that `mlirad-split` needs about the two functions."""
     numbers = {
         "kept": list(made.kept),
         "forward_written": [number for pair in made.forward_written.items() for number in pair],
@@ -44,8 +44,8 @@ def recorded_attribute(made: Reversed) -> DictionaryAttr:
 
 @dataclass(frozen=True)
 class Lane:
-    """What of a record is on one tape: the places of the values among all, and their offsets; `size` in all, arrays of
-    unknown length (`growing`) not counted."""
+    """The part of a record on one tape: the indices of its values among all values, and their offsets. `size`: their
+    total size without the arrays of unknown length (`growing`)."""
 
     element: Attribute
     offsets: dict[int, int]
@@ -55,7 +55,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class RecordOffsets:
-    """Where the values of a record are."""
+    """The offsets of the values of a record."""
 
     floats: Lane
     integers: Lane
@@ -92,7 +92,8 @@ def _lane(element: Attribute, value_types: Sequence[Attribute], places: Sequence
 
 
 def write_record(values: Sequence[SSAValue], state: Sequence[SSAValue]) -> tuple[list[SSAValue], SSAValue]:
-    """Add a record to the tapes, at the insertion point. Gives their new state, and where the record begins."""
+    """Append a record to the tapes, at the insertion point. Returns the new state of the tapes, and the record's
+    offset."""
     floats, begun, integers, base = (Expr(value) for value in state)
     offsets = RecordOffsets.of([value.type for value in values])
     lengths = {place: dim(Expr(values[place]), 0) for place in offsets.growing}
@@ -133,7 +134,7 @@ def _write(values: Sequence[SSAValue], lane: Lane, tape: Expr, start: Expr, leng
 def read_record(
     value_types: Sequence[Attribute], floats: SSAValue, integers: SSAValue, base: SSAValue
 ) -> list[SSAValue]:
-    """The values of a record, at the insertion point."""
+    """Load the values of a record, at the insertion point."""
     offsets = RecordOffsets.of(value_types)
     start = Expr(base)
     begun = emit(ExtractOp, Expr(integers), start)
@@ -157,7 +158,7 @@ def read_record(
 
 
 def _copied(source: Expr, first: Expr, destination: Expr, at: Expr, length: Expr) -> Expr:
-    """`destination` with so many elements of `source`, from `first` on, at `at`."""
+    """Copy `length` elements of `source`, from `first` on, to position `at` of `destination`."""
     body = Block(arg_types=[types.I64, destination.type])
     with building(body):
         trip = Expr(body.args[0])

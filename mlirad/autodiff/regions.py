@@ -1,8 +1,8 @@
 """The adjoints of scf.for, scf.while and scf.if.
 
-A loop's reverse is a for over its trips, from the last to the first; a while's trips are counted by its trip counter,
-and its condition region is not touched. Cotangents of captured values are threaded through: a reverse region takes the
-current cotangent and returns the updated one, so no sum begins with new zeros.
+The reverse of a loop is a for over its trips, from the last to the first. The trip counter of a while gives its trip
+count; its condition region is not touched. Cotangents of captured values are threaded through: a reverse region takes
+the current cotangent and returns the updated one, so that it does not start from new zeros.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def reverse_loop(adjoint: Reverse, op: scf.ForOp | scf.WhileOp, cotangents: Cota
     carried = [carry for carry in loop.carries if carry.arg in live or carry.result in live]
     captured = adjoint.activity.captured(op)
     names = [carry.result for carry in carried] + captured
-    # Zeros are made here, once, and not in the loop.
+    # The zeros are created once, here, and not in the loop.
     start = [cotangents.pop(name, None) for name in names]
     start = [adjoint.zeros_like(n, at) if g is None else g for n, g in zip(names, start, strict=True)]
     count = adjoint.name(_trip_count(loop), at)
@@ -53,7 +53,7 @@ def _undo_trips(
     start: Sequence[Expr],
     at: Mirror,
 ) -> list[Expr]:
-    """Every trip undone once, from the last to the first."""
+    """Undo every trip once, from the last to the first."""
     names = [carry.result for carry in carried] + list(captured)
     body = Block(arg_types=[types.I64, *(g.type for g in start)])
     trip, *args = (Expr(arg) for arg in body.args)
@@ -85,7 +85,7 @@ def _trip_count(loop: Loop) -> SSAValue:
 
 
 def reverse_if(adjoint: Reverse, op: scf.IfOp, cotangents: Cotangents, at: Mirror) -> None:
-    """An if on the same condition. A branch makes zeros only at its end, and only where the other has a cotangent."""
+    """An if on the same condition. A branch emits zeros only at its end, and only where the other has a cotangent."""
     given = {result: cotangents.pop(result) for result in op.results if result in cotangents}
     captured = adjoint.activity.captured(op)
     current = {value: cotangents[value] for value in captured if value in cotangents}

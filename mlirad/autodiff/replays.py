@@ -1,11 +1,11 @@
-"""What is done once, where a part of the program runs again: its results are recorded, and the replay reads them.
+"""Ops that may run only once, in code that is rerun: their results are recorded, and the replay reads them.
 
 Reads: a checkpointed loop or function that draws random numbers, itself or in functions that it calls. Writes: a
-recording version of it, which the forward sweep runs, and a replaying version, which the reverse sweep runs again.
-Leaves: the generators as the forward sweep has left them.
+recording version of it, which the forward sweep runs, and a replaying version, which the reverse sweep runs. Leaves:
+the generators in the state after the forward sweep.
 
-The record is on the two tapes of `records.py`, floats and integers, in the order of the program. A replay reads it from
-the place on where its part began: two numbers, which a loop carries, so that each of its stored states has them.
+The record is on the two tapes of `records.py`, floats and integers, in program order. A replay needs the offsets of its
+part of the record: two numbers. A loop carries them, so each of its stored states contains them.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from mlirad.dialect.ops.compare import cast
 from mlirad.errors import DifferentiationError
 
 State = tuple[SSAValue, ...]
-"""Of the tapes: floats and how many are in use, integers and how many are in use. Of a replay: the two numbers."""
+"""Of the tapes: the floats and their number in use, the integers and their number in use. Of a replay: two offsets."""
 PLACES: tuple[int, ...] = (1, 3)
-"""Where the numbers are in the state of the tapes."""
+"""The indices of the two numbers in the state of the tapes."""
 
 
 # --- what is threaded through blocks ----------------------------------------------------------------------------
 
 
 def threaded(block: Block, state: State, sites: Set[Operation], forward: Callable[[Operation, State], State]) -> State:
-    """Carry a state through a block, and through the loops and branches in it that lead to one of the sites, where
-    `forward` gives the next."""
+    """Carry a state through a block, and through the loops and branches in it that contain one of the sites. At a site,
+    `forward` returns the next state."""
     for op in list(block.ops):
         if op in sites:
             state = forward(op, state)
@@ -72,7 +72,7 @@ def through(op: Operation, state: State, sites: Set[Operation], forward: Callabl
 
 
 def is_replayed(op: Operation) -> bool:
-    """Whether an op's results are read from the record, where a part of the program runs again."""
+    """Whether an op's results are read from the record when its code is rerun."""
     has_answer = isinstance(op, NdOp) and type(op).replayed is not NdOp.replayed
     return has_answer and rule(op, Verb.CHECKPOINT) is Rule.RECORDED
 
@@ -83,8 +83,8 @@ def is_recorded(callees: Callees, name: str) -> bool:
 
 
 def sites_in(callees: Callees, block: Block) -> set[Operation]:
-    """The ops in a block that are done once, and the calls of functions with such ops. No condition of a loop contains
-    one afterwards: it is computed before the loop, and at the end of each trip."""
+    """The ops in a block that may run only once, and the calls of functions with such ops. Afterwards no condition of a
+    loop contains one: the condition is computed before the loop and at the end of each trip."""
     for loop in [inner for inner in block.walk() if isinstance(inner, scf.WhileOp)]:
         if any(_is_site(callees, inner) for inner in loop.before_region.walk()):
             _compute_condition_outside(loop)
@@ -124,7 +124,7 @@ def _compute_condition_outside(loop: scf.WhileOp) -> None:
 
 
 def recording(callees: Callees, site: Operation, state: State) -> State:
-    """Record the results of an op that is done once, or call the recording version of a function."""
+    """Record the results of an op that may run only once, or call the recording version of a function."""
     if isinstance(site, func.CallOp):
         retarget(site, recording_function(callees, site.callee.string_value()), state)
         return add_results(site, state)
@@ -143,7 +143,7 @@ def _appended(value: Expr, tape: Expr, at: Expr) -> tuple[Expr, Expr]:
 
 
 def bytes_recorded(callees: Callees, block: Block, around: frozenset[str] = frozenset()) -> int | None:
-    """What the record of a block takes, as if all of it were replayed; None where only the run knows."""
+    """The size of the record of a block, if all of it were replayed; None if it is known only at run time."""
     total = 0
     for op in block.ops:
         each: int | None = 0
@@ -197,7 +197,7 @@ def replaying(callees: Callees, tapes: Sequence[SSAValue], site: Operation, stat
 
 
 def recording_function(callees: Callees, name: str) -> str:
-    """A function that also takes the state of the tapes, and gives it with its record added."""
+    """A version of a function that also takes the state of the tapes, and returns it with its record appended."""
     made, is_new = _version(callees, name, "recording", TAPES)
     if is_new:
         _make_plain(made, sites_in(callees, made.body.block))
@@ -209,7 +209,8 @@ def recording_function(callees: Callees, name: str) -> str:
 
 
 def replaying_function(callees: Callees, name: str) -> str:
-    """A function that also takes the tapes and where its record begins, and gives where it ends. It prints nothing."""
+    """A version of a function that takes the tapes and its record's offsets too, and returns the end's. It prints
+    nothing."""
     made, is_new = _version(callees, name, "replaying", (FLOATS, INTEGERS, types.I64, types.I64))
     if is_new:
         *_, floats, integers, first, second = made.body.block.args
@@ -221,16 +222,16 @@ def replaying_function(callees: Callees, name: str) -> str:
 
 
 def _version(callees: Callees, name: str, kind: str, more: Iterable[Attribute]) -> tuple[func.FuncOp, bool]:
-    """A copy of a function with more arguments, declared before what it calls is known: it may call itself."""
+    """A copy of a function with more arguments. It is declared first, because the function may call itself."""
     known = callees.versions.get((name, kind))
     if known is not None:
         return callees.functions[known], False
     original = callees.functions[name]
     if own_rule(original) is not None:
         raise DifferentiationError(
-            "a function with a derivative rule of its own draws numbers, and would run again with what is checkpointed",
+            "a function with its own derivative rule draws numbers, and checkpointed code would run it again",
             types.from_location(original.location),
-            "draw before, and pass the numbers in",
+            "draw the numbers before, and pass them in",
         )
     made = original.clone()
     made.location = original.location
@@ -262,14 +263,14 @@ def _close(
 
 
 def _make_plain(op: Operation, sites: Set[Operation]) -> None:
-    """Let what records not be checkpointed itself: its tapes grow, so its states would have no size."""
+    """Do not checkpoint code that records: its tapes grow, so its states would have no fixed size."""
     for each in op.walk():
         if CHECKPOINT in each.attributes and any(inner in sites for inner in each.walk()):
             del each.attributes[CHECKPOINT]
 
 
 def drop_unrepeatable(block: Block) -> None:
-    """Remove what must not be done again, and gives nothing."""
+    """Remove ops without results that must not run again."""
     for inner in list(block.walk()):
         if isinstance(inner, NdOp) and not inner.results and rule(inner, Verb.CHECKPOINT) is not Rule.ALLOWED:
             inner.detach()
@@ -281,7 +282,7 @@ def drop_unrepeatable(block: Block) -> None:
 
 @dataclass
 class ReplayedLoops:
-    """The checkpointed loops of a function that record, each with a copy as it was, which the reverse sweep runs."""
+    """The checkpointed loops of a function that record, each with a copy of the original for the reverse sweep."""
 
     callees: Callees
     copies: dict[Operation, LoopOp] = field(default_factory=dict)
@@ -289,7 +290,7 @@ class ReplayedLoops:
     inside: set[Operation] = field(default_factory=set)
 
     def add(self, loop: LoopOp) -> None:
-        """Note a loop, if it has anything to record, and is not inside of another."""
+        """Register a loop, if it has anything to record, and is not inside another."""
         sites = set() if loop in self.inside else sites_in(self.callees, Loop(loop).body)
         if sites:
             self.copies[loop] = copy = loop.clone()
@@ -299,7 +300,7 @@ class ReplayedLoops:
             _make_plain(loop, sites)
 
     def replaying(self, loop: LoopOp, tapes: Sequence[SSAValue]) -> LoopOp:
-        """What runs the trips of a loop again: it carries where the record of the next trip begins."""
+        """The loop that reruns the trips of `loop`. It carries the offset of the next trip's record."""
         copy = self.copies[loop]
         if copy.parent is None:
             inits = Loop(loop).inits[-len(TAPES) :]
@@ -311,7 +312,7 @@ class ReplayedLoops:
         return copy
 
     def erase(self) -> None:
-        """Remove the copies: what runs again is functions by now."""
+        """Remove the copies: by now the trips are rerun by functions."""
         for copy in self.copies.values():
             if copy.parent is not None:
                 copy.detach()

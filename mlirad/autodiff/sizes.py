@@ -1,7 +1,7 @@
-"""Zeros of a value's type and run-time shape, and where a run-time size comes from.
+"""Zeros of a value's type and run-time shape, and the source of a run-time size.
 
-Asking for a shape does not read the array: the size is the operand that some op was given for it, or it is taken from
-the earliest value that is known to have it.
+Asking for a shape does not read the array: the size is an operand that an op received for it, or it is read from the
+earliest value that is known to have it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Axis = tuple[SSAValue, int]
 
 
 def zeros(type_of: SSAValue, sizes: Sequence[Expr] = ()) -> Expr:
-    """Zeros of a value's type; `sizes` are its unknown ones."""
+    """Zeros of a value's type; `sizes` are its unknown sizes."""
     zero = constant(0, types.element_type(type_of.type))
     return full(zero, types.shape(type_of.type), sizes) if types.is_tensor(type_of.type) else zero
 
@@ -31,7 +31,7 @@ def unknown_axes(value: SSAValue) -> list[int]:
 
 
 def size_value(value: SSAValue, axis: int) -> SSAValue:
-    """The i64 that is a size of `value`, and is defined where `value` is or before."""
+    """A size of `value` as an i64, defined at `value` or earlier."""
     found = size_source(value, axis)
     if isinstance(found, SSAValue):
         return found
@@ -44,12 +44,12 @@ def size_value(value: SSAValue, axis: int) -> SSAValue:
 
 
 def size_source(value: SSAValue, axis: int) -> SSAValue | Axis:
-    """Where a size of `value` is known first: through ops, carries and branches."""
+    """The earliest source of a size of `value`, found through ops, carries and branches."""
     return _source(value, axis, frozenset())
 
 
 def _source(value: SSAValue, axis: int, assumed: frozenset[Axis]) -> SSAValue | Axis:
-    """`assumed`: arguments of loops under consideration, which may be their own source."""
+    """`assumed`: the loop arguments under consideration, which may be their own source."""
     found = size_of(value, axis)
     if isinstance(found, SSAValue) or found in assumed:
         return found
@@ -77,7 +77,7 @@ def _of_carry(at: Axis, loop: Loop, index: int, assumed: frozenset[Axis]) -> SSA
 
 
 def _is_before(source: SSAValue | Axis, op: Operation) -> bool:
-    """Whether what gives a size is defined outside of `op`."""
+    """Whether the source of a size is defined outside of `op`."""
     value = source if isinstance(source, SSAValue) else source[0]
     owner = value.owner
     return not op.is_ancestor(owner)

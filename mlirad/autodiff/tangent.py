@@ -28,7 +28,7 @@ from mlirad.xdsl_support.effects import is_terminator
 
 @dataclass
 class Tangent:
-    """The tangents of one function's values so far. A value without one has the tangent zero."""
+    """The tangents so far of one function's values. A value without an entry has the tangent zero."""
 
     activity: Activity
     called: Mapping[str, Pushed] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Tangent:
                 self.tangents[result] = tangent
 
     def _masked(self, op: NdOp, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
-        """Operand by operand, so that a tangent that is exactly 0 annihilates its own factor and no other."""
+        """One operand at a time, so that a tangent of exactly 0 annihilates only its own factor."""
         totals: list[Expr | None] = [None] * len(outs)
         for index, tangent in enumerate(given):
             if tangent is None:
@@ -80,13 +80,13 @@ class Tangent:
         return totals
 
     def of(self, value: SSAValue) -> Expr:
-        """The tangent of a value; zeros, made at the insertion point, if it has none."""
+        """The tangent of a value. If it has none: zeros, made at the insertion point."""
         if value in self.tangents:
             return self.tangents[value]
         return zeros(value, [Expr(size_value(value, axis)) for axis in unknown_axes(value)])
 
     def _call(self, op: func.CallOp, pushed: Pushed) -> None:
-        """Call what computes the tangents too."""
+        """Call the function that also computes the tangents."""
         with building(InsertPoint.before(op)):
             given = [self.of(op.operands[number]).value for number in pushed.part.wrt]
         outs = [op.results[number] for number in pushed.part.outs]

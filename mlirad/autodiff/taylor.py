@@ -2,16 +2,17 @@
 
 Reads: a function of func, scf and nd ops. Writes: the same function with coefficients. Leaves: no marker, no request.
 
-Coefficient k of a value is its k-th derivative along the path of the inputs, over k!. An op answers what its
-coefficients are (`NdOp.coefficient`), if it is linear, a product or a quotient. Those of all other ops follow from the
-formula of their tangent, d out/dt = F(dx/dt, out, x), taken of series: coefficient k is coefficient k - 1 of F over k.
+Coefficient k of a value is its k-th derivative along the path of the inputs, divided by k!. If an op is linear, a
+product or a quotient, it gives its own coefficients (`NdOp.coefficient`). For all other ops they follow from the
+formula of the tangent, d out/dt = F(dx/dt, out, x), evaluated on series: coefficient k is coefficient k - 1 of F,
+divided by k.
 
     %y = nd.exp %x                 F = dx * y
     y1 = x1 y0,  y2 = (2 x2 y0 + x1 y1) / 2,  ...
 
-F is written down once for each op, as nodes, in a block that no program contains. Equal nodes are one: the formula of
-sin has a cosine whose formula has the sine itself, which is the op's result so far. So n coefficients cost about n^2
-products, and no formula grows with n.
+Each F is written once for its op, as nodes, in a block outside of the program. Equal nodes are shared: the formula of
+sin contains a cosine, and the formula of this cosine contains the sine itself, which is the op's result so far. So n
+coefficients cost about n^2 products, and no formula grows with n.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 
 SeriesOfLoop = Callable[[NdOp, Sequence[Sequence[SSAValue] | None]], Sequence[Sequence[SSAValue]]]
-"""The coefficients of the results of an op whose tangent is a loop, for those of its operands (None: a constant)."""
+"""For an op whose tangent is a loop: the coefficients of its results, from those of its operands (None: a constant)."""
 
 
 @dataclass(frozen=True, eq=False)
 class SeriesNode:
-    """A series. Without an op: that of a value of the program, or (`of`) the derivative of another one.
+    """A series. Without an op: that of a value of the program, or (`of`) the derivative of another series.
 
-    op: what it is a result of, number `index`; the op itself may stand in no program. operands, results: of the op.
+    op: the op that has it as its result number `index`; the op need not be in a program. operands, results: of the op.
     """
 
     op: NdOp | None = None
@@ -56,8 +57,8 @@ class SeriesNode:
 class Taylor:
     """The series of one function's values, up to `order`.
 
-    They are looked up in the block where they are needed and in those around it: what one side of a branch has computed
-    is not there for the other one.
+    They are looked up in the block that needs them and in the blocks around it: the values of one side of a branch are
+    not available on the other side.
     """
 
     def __init__(self, activity: Activity, order: int, called: Mapping[str, Pushed], series_of_loop: SeriesOfLoop):
@@ -133,18 +134,18 @@ class Taylor:
     # Nodes.
 
     def _node(self, value: SSAValue) -> SeriesNode:
-        """The series of a value of the program: a constant, if nothing else is known of it."""
+        """The series of a value of the program; by default a constant."""
         if value not in self._nodes:
             self._nodes[value] = SeriesNode()
         node = self._nodes[value]
         if node.op is None and (node, 0) not in self._known:
-            # In the outermost block: the value is visible wherever it is used.
+            # In the outermost block, so that the value is visible at all its uses.
             self._known.maps[-1].update({(node, k): None for k in range(1, self.order + 1)})
             self._known.maps[-1][node, 0] = Expr(value)
         return node
 
     def _nodes_of(self, op: NdOp, operands: tuple[SeriesNode, ...]) -> tuple[SeriesNode, ...]:
-        """The results of an op on series; those of an equal op, if there is one."""
+        """The results of an op on series. Equal ops share their results."""
         result_types = tuple(result.type for result in op.results)
         key = (type(op), operands, frozenset(op.properties.items()), result_types)
         found = self._equal.get(key) if has_no_effect(op) else None
@@ -189,7 +190,7 @@ class Taylor:
     # Coefficients.
 
     def _coefficient(self, node: SeriesNode, k: int) -> Expr | None:
-        """Coefficient k, computed at the insertion point if it is not known yet. None: it is zero."""
+        """Coefficient k, computed at the insertion point if it is not known yet. None: zero."""
         if (node, k) not in self._known:
             if node.of is not None:
                 higher = self._coefficient(node.of, k + 1)
@@ -201,7 +202,7 @@ class Taylor:
         return self._known[node, k]
 
     def _values(self, node: SeriesNode) -> None:
-        """The results of an op that is only in a formula."""
+        """Compute the results of an op that is only in a formula."""
         assert node.op is not None, "a value of the program is known"
         operands = [self._value(operand, value) for operand, value in zip(node.operands, node.op.operands, strict=True)]
         for result, expr in zip(self._together[node], node.op.rebuild(*operands), strict=True):
@@ -212,7 +213,7 @@ class Taylor:
         return self._zero(node, like) if found is None else found
 
     def _zero(self, node: SeriesNode, like: SSAValue) -> Expr:
-        """Zero in place of a derivative that is none: of the size of what it is the derivative of."""
+        """Zero, for a derivative that is absent; it has the size of the value `like`."""
         while node.of is not None:
             node = node.of
         value = self._coefficient(node, 0)
@@ -243,13 +244,13 @@ class Taylor:
 
     @contextmanager
     def _inside(self) -> Iterator[None]:
-        """What is computed from here on is known here only."""
+        """Values that are computed inside are known only inside."""
         self._known = self._known.new_child()
         yield
         self._known = self._known.parents
 
     def _all_of(self, values: Sequence[SSAValue]) -> list[SSAValue]:
-        """The coefficients of values, one value after the other."""
+        """The coefficients of all values, one value after the other."""
         return [each.value for value in values for each in self.of(value)]
 
     def _give_all(self, values: Sequence[SSAValue], coefficients: Sequence[SSAValue]) -> None:
@@ -283,7 +284,7 @@ class Taylor:
         self._give_all([op.results[index] for index in places], added)
 
     def _call(self, op: func.CallOp, pushed: Pushed) -> None:
-        """Call what computes the coefficients too."""
+        """Call the function that also computes the coefficients."""
         part = pushed.part
         with building(InsertPoint.before(op)):
             given = self._all_of([op.operands[number] for number in part.wrt])

@@ -1,6 +1,6 @@
-"""The trip counts of loops that are differentiated: every while counts its trips, so that they can be undone.
+"""The trip counts of differentiated loops: every while counts its trips, so that they can be undone.
 
-Reads: scf.for and scf.while. Writes: a trip counter, in a while without one. Leaves: the loops.
+Reads: scf.for and scf.while. Writes: a trip counter in each while that has none. Leaves: the loops.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def require_canonical(op: LoopOp) -> None:
 
 
 def trip_counter(loop: Loop) -> Carry | None:
-    """The carry that counts the trips of a while: 0 before it, one more at each end of its body."""
+    """The carry that counts the trips of a while: 0 before the loop, incremented at each end of its body."""
     counters = (
         each for each in loop.carries if constant_int(each.init) == 0 and increment(each.yielded, each.arg) == 1
     )
@@ -39,7 +39,7 @@ def trip_counter(loop: Loop) -> Carry | None:
 
 
 def counter_of(loop: Loop) -> Carry:
-    """The trip counter of a while that is differentiated."""
+    """The trip counter of a differentiated while."""
     counter = trip_counter(loop)
     assert counter is not None, "every while that is differentiated counts its trips"
     return counter
@@ -59,13 +59,13 @@ def count_trips(op: scf.WhileOp) -> None:
 
 
 def trips_of(loop: Loop) -> Expr:
-    """How many trips a loop makes, where its bounds (of a while: its results) are visible."""
+    """How many trips a loop makes, computed where its bounds (for a while: its results) are visible."""
     if not isinstance(loop.op, scf.ForOp):
         return Expr(counter_of(loop).result)
     return not_negative(loop.op.ub)
 
 
 def not_negative(bound: SSAValue) -> Expr:
-    """How many trips a loop makes that counts from 0 to `bound`."""
+    """The trip count of a loop that counts from 0 to `bound`."""
     known = constant_int(bound)
     return apply(np.maximum, Expr(bound), 0) if known is None or known < 0 else Expr(bound)

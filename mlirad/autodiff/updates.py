@@ -1,4 +1,4 @@
-"""Writes of a part of an array, and the read that has the value that they overwrite.
+"""Writes to a part of an array, and the read of the value that they overwrite.
 
 Reads: ops that answer `subset`. Writes: nothing.
 """
@@ -14,19 +14,19 @@ from mlirad.dialect.core.subset import Subset
 
 
 def subset_of(op: NdOp) -> Subset:
-    """The subset of an op that is known to have one."""
+    """The subset of an op that has one."""
     subset = op.subset()
     assert subset is not None
     return subset
 
 
 def places_of(op: NdOp) -> Sequence[SSAValue]:
-    """Where an op reads or writes the array, of a slice that is read also how much of it."""
+    """The indices of an op's read or write; for a slice that is read, also its lengths."""
     return subset_of(op).places
 
 
 def equal_read(write: NdOp) -> SSAValue | None:
-    """A value that was read, ahead of the write and in its block, of exactly what the write overwrites."""
+    """A value that was read, before the write and in its block, from exactly the part that the write overwrites."""
     written = subset_of(write)
     for use in written.array.uses:
         op = use.operation

@@ -183,7 +183,7 @@ def repeated_jvp(f, n, primals, tangents):
 def test_functions_are_arguments_that_are_not_differentiated() -> None:
     both = mlirad.jit(lambda x, c: mlirad.grad(lambda z: repeated(lambda y: y * c + np.sin(y), z, 3))(x))
     np.testing.assert_allclose(both(0.4, 2.0), 3 * (2.0 + np.cos(0.4)))
-    with pytest.raises(mlirad.DifferentiationError, match="that the rule does not know") as error:
+    with pytest.raises(mlirad.DifferentiationError, match="the rule does not cover") as error:
         mlirad.grad(lambda c: repeated(lambda y: y * c, 0.4, 3))(2.0)
     assert "stop_gradient" in str(error.value)
     stopped = mlirad.grad(lambda c: repeated(lambda y: y * mlirad.stop_gradient(c), c, 3))
