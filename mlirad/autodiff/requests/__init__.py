@@ -1,1 +1,1 @@
-"""How requests for derivatives become functions."""
+"""Turns requests for derivatives into functions."""

@@ -1,13 +1,13 @@
-"""A function of all lanes of its arguments at once: each op is the op under one more leading axis.
+"""A function of all lanes of its arguments at once: each op becomes the same op with one more leading axis.
 
 Reads: a function, and which of its arguments have lanes. Writes: a private function of the same ops on stacked values,
-if all its ops have such a form. Leaves: the function. What is the same in all lanes is computed once.
+if all its ops have a batched form. Leaves: the function. Values that are the same in all lanes are computed once.
 
-Lanes do not see one another and run in no order, so a function with a check that may fail in one lane only has no such
-form, nor has one that prints. Where lanes take a branch differently, both sides are computed, if they are straight.
-Loops over single elements run for all lanes at once if the arrays of all lanes stay in the cache. Large lanes do if
-they share large values, as the directions of a Jacobian share the function: otherwise they lose more in memory than
-they gain from vectors.
+Lanes are independent and have no order, so a function that prints, or whose checks may fail in one lane only, has no
+batched form. If lanes take a branch differently, both sides are computed, provided they contain no loop. Loops over
+single elements run for all lanes at once if the arrays of all lanes fit in the cache. Large lanes are batched if they
+share large values, as the directions of a Jacobian share the primal function. Otherwise they lose more in memory
+traffic than they gain from vector instructions.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 LARGE = 4096
-"""From so many elements on, a lane is computed by itself: its temporary arrays are as many as all lanes' would be."""
+"""Lanes with at least this many elements run one by one: their temporary arrays would be multiplied by the number of
+lanes."""
 CACHED = 1 << 15
-"""So many elements of all lanes stay in a processor's cache while a loop reads and writes them one by one."""
+"""All lanes of an array, up to this many elements, stay in the cache while a loop accesses them one by one."""
 MOST = 1 << 20
-"""So many elements may all lanes of an array have, for them to share large values."""
+"""All lanes of an array may have this many elements, if the lanes share large values."""
 
 
 def all_at_once(
@@ -50,14 +51,14 @@ def all_at_once(
 ) -> func.FuncOp | None:
     """A private function of `inputs`; those numbered `wrt` have lanes. None if the lanes must run one by one.
 
-    has_own_trips: a `while` may make other trips in each lane: it runs until the last one is done.
+    has_own_trips: a `while` may make a different number of trips in each lane; it runs until the last lane is done.
     """
     lanes = types.shape(inputs[wrt[0]])[0]
     if callee.is_declaration or lanes == 0 or has_ordered_effect(module, callee):
         return None
     own = callee.body.block
     if lanes < 0 and not all(op.regions or has_no_effect(op) for op in ops_inside(callee)):
-        return None  # without lanes, nothing of it is done
+        return None  # nothing in the function has lanes
     batch = _Batch(varying(own, [own.args[number] for number in wrt]), lanes, has_own_trips)
     batch.share_large = any(
         _is_large(result.type) and result not in batch.differing for op in ops_inside(callee) for result in op.results
@@ -76,18 +77,18 @@ def all_at_once(
 
 
 class _Batch:
-    """Ops of one lane, and what they are of all lanes."""
+    """The ops of one lane, and their forms for all lanes."""
 
     lanes: int | Expr
 
     def __init__(self, differing: set[SSAValue], count: int, has_own_trips: bool):
-        """differing: the values that may differ between lanes. count: how many lanes there are, or -1."""
+        """differing: the values that may differ between lanes. count: the number of lanes; -1 if unknown."""
         self.differing, self.count, self.has_own_trips = differing, count, has_own_trips
         self.share_large = False
         self._values: dict[SSAValue, SSAValue] = {}
 
     def is_possible(self, op: Operation) -> bool:
-        """Whether there may be a form of an op, and of what it holds, for all lanes."""
+        """Whether an op, with its regions, may have a batched form."""
         if isinstance(op, func.ReturnOp | scf.YieldOp):
             return True
         if not self._differs(op):
@@ -107,13 +108,13 @@ class _Batch:
         return False
 
     def _may_differ(self, op: scf.ForOp | scf.IfOp | scf.WhileOp) -> bool:
-        """Whether lanes may take an op as they do: alike, or each in its own way if that chooses among numbers."""
+        """Whether lanes may run an op: all alike, or, if it is a branch that selects numbers, each its own side."""
         are_numbers = not any(types.is_tensor(result.type) for result in op.results)
         match op:
             case scf.ForOp():
                 return self.differing.isdisjoint((op.lb, op.ub, op.step))
             case scf.IfOp():
-                # The side that a lane does not take is computed, too: it must come to an end, and do nothing else.
+                # The side that a lane does not take is also computed: it must terminate and have no effect.
                 is_straight = all(
                     not each.regions and (is_terminator(each.__class__) or has_no_effect(each))
                     for each in ops_inside(op)
@@ -123,23 +124,23 @@ class _Batch:
                 return self.has_own_trips and are_numbers and is_structured(op)
 
     def _differs(self, op: Operation) -> bool:
-        """Whether a value in an op differs between lanes."""
+        """Whether a value used by an op differs between lanes."""
         inside = (each for each in (op, *ops_inside(op)))
         return any(value in self.differing for each in inside for value in (*each.operands, *each.results))
 
     def _is_of_one_element(self, op: Operation) -> bool:
-        """Whether an op reads or writes a part of an array that differs, and all lanes of it leave the cache."""
+        """Whether an op accesses part of an array that differs between lanes, and all lanes do not fit in the cache."""
         subset = read_subset(op) or written_subset(op)
         if subset is None or (subset.array not in self.differing and op.results[0] not in self.differing):
             return False
         return not self._is_at_most(subset.array, CACHED)
 
     def _pays(self, value: SSAValue) -> bool:
-        """Whether a large lane is computed with the others, because of what they share."""
+        """Whether batching a large lane pays, because the lanes share large values."""
         return self.share_large and self._is_at_most(value, MOST)
 
     def _is_at_most(self, value: SSAValue, elements: int) -> bool:
-        """Whether all lanes of a value together have at most so many elements."""
+        """Whether all lanes of a value together have at most this many elements."""
         return self.count > 0 and types.is_static(value.type) and self.count * prod(types.shape(value.type)) <= elements
 
     def map(self, values: Sequence[SSAValue], all: Sequence[SSAValue]) -> None:
@@ -148,15 +149,15 @@ class _Batch:
             new.name_hint = value.name_hint
 
     def of(self, value: SSAValue) -> Expr:
-        """A value of one lane (or of the code around it), of all lanes if it differs."""
+        """The batched form of a value of one lane, or of the code around it; the value itself if it does not differ."""
         return Expr(self._values.get(value, value))
 
     def stacked(self, value: SSAValue) -> Expr:
-        """The same, repeated for each lane if it does not differ."""
+        """The same, but repeated for each lane if it does not differ."""
         return self.of(value) if value in self.differing else repeated(self.of(value), self.lanes)
 
     def block(self, block: Block) -> bool:
-        """Emit the ops of a block; False where one has no form for all lanes."""
+        """Emit the ops of a block; False if one has no batched form."""
         for op in ops_of(block):
             if op is terminator(block):
                 continue
@@ -190,10 +191,10 @@ class _Batch:
         try:
             return emit_all(type(op), *map(self.stacked, op.operands), result_type=asked, **op.properties)
         except CompileError:
-            return None  # its type rule knows numbers only
+            return None  # its type rule accepts numbers only
 
     def _regions(self, op: Operation) -> bool:
-        """A loop or a branch that all lanes take alike."""
+        """A loop or a branch that runs alike in all lanes."""
         regions: list[Region] = []
         for region in op.regions:
             made = (
@@ -227,7 +228,7 @@ class _Batch:
         return True
 
     def _both_sides(self, op: scf.IfOp) -> bool:
-        """A branch that lanes take differently: both sides are computed, and each lane selects its own."""
+        """A branch that differs between lanes: both sides are computed, and each lane selects its own."""
         sides: list[list[Expr]] = []
         for region in op.regions:
             if region.blocks:
@@ -239,7 +240,7 @@ class _Batch:
         return True
 
     def _while(self, op: scf.WhileOp) -> bool:
-        """A loop until the last lane is done. A lane that is done keeps what it carries, so that it stays done."""
+        """A loop that runs until the last lane is done. A lane that is done keeps its carries, so it stays done."""
         before, after = op.before_region.block, op.after_region.block
         inits = [self._as(init, result) for init, result in zip(op.arguments, op.results, strict=True)]
         carried = [init.type for init in inits]
@@ -276,7 +277,7 @@ def _is_large(type: Attribute) -> bool:
 
 
 def _is_pointwise(op: NdOp) -> bool:
-    """Whether each number of the results is computed of the numbers at the same place."""
+    """Whether each element of the results depends only on the elements at the same index."""
     answers = op.loops()
     generics = answers if isinstance(answers, tuple) else (answers,)
     return all(isinstance(each, Generic) and each.is_pointwise for each in generics)

@@ -1,12 +1,13 @@
-"""Keeps the reverse sweep of a function within a number of bytes: its loops are checkpointed, its straight code is cut.
+"""Keeps the reverse sweep of a function within a memory budget: checkpoints its loops, cuts its straight code.
 
-Reads: a function that is to be reversed. Writes: `ad.checkpoint` on loops, checkpointed functions of straight code.
-Leaves: a function whose tape fits in the budget if it is plain. What its plain reverse would keep is measured: the tape
-is decided on a copy.
+Reads: a function that will be reversed. Writes: `ad.checkpoint` on loops; checkpointed functions for straight code.
+Leaves: a function that fits in the budget without any change. The memory of the plain reverse is measured: the tape is
+decided on a copy.
 
-A loop with a tape of `trip` bytes a trip and a state of `state` bytes gets half of the budget for states and half for
-the tape of a leg: of all such divisions this one lets the most trips run once more only. A loop whose trips do not fit,
-or keep what is not known before the call, is undone trip by trip, each within half of the budget: see `checkpoint.py`.
+Let a loop have a tape of `trip` bytes for each trip, and a state of `state` bytes. It gets half of the budget for
+states, and half for the tape of a leg: of all such divisions, this one lets the most trips be rerun only once. If a
+trip does not fit, or its size is known only at run time, the loop is undone trip by trip, each trip within half of the
+budget: see `checkpoint.py`.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.traversal import ops_inside
 
 SLOT = 8
-"""What a state takes besides itself: the number of its leg."""
+"""The bytes of a state besides the state itself: the number of its leg."""
 
 
 def budget_of(op: Operation) -> int | None:
-    """The budget of a request or function, or of the module around it; None if it may keep what it needs."""
+    """The budget of a request or function, or of the module around it; None: no limit."""
     found: Attribute | None = None
     around: Operation | None = op
     while found is None and around is not None:
@@ -55,9 +56,9 @@ def budget_of(op: Operation) -> int | None:
 def keep_within(
     callees: Callees, function: func.FuncOp, wrt: Sequence[int], outs: Sequence[int], live: Activity, budget: int | None
 ) -> Activity:
-    """Change a function so that its reverse keeps no more than `budget` bytes; gives its activity.
+    """Change a function so that its reverse stores at most `budget` bytes. Returns its activity.
 
-    A function that contains a reverse sweep is left as it is: the budget is for first derivatives.
+    A function that already contains a reverse sweep is left unchanged: the budget is for first derivatives.
     """
     if budget is None or any(RECOVERED in op.attributes for op in ops_inside(function)):
         return live
@@ -72,13 +73,13 @@ def keep_within(
 
 
 def _recorded(callees: Callees, function: func.FuncOp) -> int:
-    """What the record of a function's draws may take, which double as they grow."""
+    """An upper bound for the record of a function's draws. The record doubles when it grows."""
     size = bytes_recorded(callees, function.body.block)
     if size is None:
         raise DifferentiationError(
-            "the reverse sweep keeps the random numbers that are drawn here, and their number has no known bound",
+            "the reverse sweep stores the random numbers that are drawn here, and their count has no known bound",
             types.from_location(function.location),
-            "draw before, and pass the numbers in, or compile it without a budget",
+            "draw the numbers before, and pass them in, or compile without a budget",
         )
     return 2 * max(size, 8 * FIRST_CAPACITY) if size else 0
 
@@ -88,7 +89,8 @@ def _recorded(callees: Callees, function: func.FuncOp) -> int:
 
 @dataclass(frozen=True)
 class OfLoop:
-    """What the plain reverse keeps of a loop: bytes a trip, and how many trips; None where only the run knows."""
+    """The storage of the plain reverse for a loop: bytes per trip, and the trip count; None if known only at run
+    time."""
 
     trip: int | None
     trips: int | None
@@ -100,9 +102,9 @@ class OfLoop:
 
 @dataclass(frozen=True)
 class Kept:
-    """What the plain reverse of a function keeps of the forward sweep.
+    """The forward values that the plain reverse of a function stores.
 
-    values: the arrays of its own block, with their bytes. tapes: of the outermost loops.
+    values: the arrays of its own block, with their bytes. tapes: for each outermost loop.
     """
 
     values: Mapping[SSAValue, int]
@@ -114,7 +116,7 @@ class Kept:
 
     @property
     def of_values(self) -> dict[Operation, int]:
-        """The bytes of the arrays, by the ops that make them."""
+        """The bytes of the arrays, by the ops that create them."""
         found: dict[Operation, int] = {}
         for value, size in self.values.items():
             assert isinstance(value.owner, Operation)
@@ -131,14 +133,14 @@ class Kept:
 
     @property
     def all(self) -> int | None:
-        """All bytes; None where only the run knows."""
+        """All bytes; None if they are known only at run time."""
         loops = [each.all for each in self.tapes.values()]
         known = [each for each in loops if each is not None]
         return self.straight + sum(known) if len(known) == len(loops) else None
 
 
 def kept_by(callees: Callees, function: func.FuncOp, wrt: Sequence[int], outs: Sequence[int]) -> Kept:
-    """Measured on a copy, which is reversed."""
+    """The storage that the plain reverse needs, measured by reversing a copy."""
     copy = function.clone()
     copy.location = function.location
     module = function.parent_op()
@@ -198,7 +200,7 @@ def _used_later(entry: Block, last: Operation | None, decision: Decision) -> dic
 
 
 def _of_loops(decision: Decision) -> Iterator[tuple[Operation, OfLoop]]:
-    """The tapes, by outermost loops."""
+    """The tapes, by outermost loop."""
     plans: dict[LoopOp, list[TapePlan]] = {}
     for tape in decision.tapes:
         if tape.nest is not None:
@@ -210,7 +212,7 @@ def _of_loops(decision: Decision) -> Iterator[tuple[Operation, OfLoop]]:
 
 
 def _bytes_of_a_trip(tape: TapePlan) -> int | None:
-    """What a trip of the outermost loop adds to a tape."""
+    """The bytes that a trip of the outermost loop appends to a tape."""
     assert tape.nest is not None
     counts = [_trips(loop) for loop in tape.nest.loops[1:]]
     row = tape.width * types.itemsize(tape.values[0].type)
@@ -223,7 +225,7 @@ def _trips(loop: Loop) -> int | None:
 
 
 def _bytes(type: Attribute) -> int:
-    """Of an array of a size known only at run time, nothing."""
+    """An array of a size known only at run time counts as 0."""
     return prod(types.shape(type)) * types.itemsize(type) if types.is_static(type) else 0
 
 
@@ -232,9 +234,9 @@ def _bytes(type: Attribute) -> int:
 
 @dataclass(frozen=True)
 class Checkpointed:
-    """A loop that may be checkpointed. state: its bytes. trip: the tape of a trip, None where that is not known; fixed:
-    what a leg keeps besides. least: the fewest bytes that the reverse of a single trip can keep. initial: of the arrays
-    that the loop begins with."""
+    """A loop that can be checkpointed. state: its bytes. trip: the bytes of a trip's tape; None if unknown. fixed:
+    further bytes of a leg. least: the fewest bytes that the reverse of a single trip can store. initial: the bytes of
+    the loop's initial arrays."""
 
     op: LoopOp
     state: int
@@ -249,7 +251,7 @@ class Checkpointed:
         return self.initial + self.state + SLOT + inside
 
     def legs(self, budget: int) -> Legs:
-        """For a budget that is not below `least`."""
+        """The legs for a budget of at least `least` bytes."""
         slot, budget = self.state + SLOT, budget - self.initial
         room = budget - self.fixed
         if self.trip is not None and slot + self.trip <= room:
@@ -260,7 +262,7 @@ class Checkpointed:
 
 
 def _checkpoint_loops(callees: Callees, function: func.FuncOp, live: Activity, kept: Kept, budget: int) -> None:
-    """Checkpoint the loops with the longest tapes, as many as it takes; they share what is left."""
+    """Checkpoint the loops with the longest tapes, as many as necessary. They share the rest of the budget."""
     plain = {op: tape.all for op, tape in kept.tapes.items() if tape.all != 0}
     order = sorted(plain, key=lambda op: -inf if (size := plain[op]) is None else -size)
     loops: dict[Operation, Checkpointed] = {}
@@ -277,9 +279,9 @@ def _checkpoint_loops(callees: Callees, function: func.FuncOp, live: Activity, k
     whole = budget_of(function.parent_op() or function)
     whole = budget if whole is None else whole
     raise DifferentiationError(
-        f"the reverse sweep keeps more than {whole:,} bytes of the forward sweep (checkpoint={whole})",
+        f"the reverse sweep stores more than {whole:,} bytes of the forward sweep (checkpoint={whole})",
         types.from_location(place.location),
-        f"the smallest budget that can be kept is about {whole + max(missing, 1):,} bytes",
+        f"the smallest possible budget is about {whole + max(missing, 1):,} bytes",
     )
 
 
@@ -305,7 +307,7 @@ def _checkpointed(callees: Callees, op: Operation, live: Activity) -> Checkpoint
 
 
 def least_of(function: func.FuncOp, kept: Kept, loops: Mapping[Operation, Checkpointed]) -> int:
-    """The fewest bytes that the reverse of a function can keep, or nearly."""
+    """The fewest bytes that the reverse of a function can store, approximately."""
     of_loops = {
         op: each.least if (plain := kept.tapes[op].all) is None else min(plain, each.least)
         for op, each in loops.items()
@@ -319,6 +321,6 @@ def _state_of(op: LoopOp) -> int:
             raise DifferentiationError(
                 f"the tape of this loop has no bound: it carries an array of unknown size, {arg.type}",
                 types.from_location(op.location),
-                "carry an array whose shape is known, or compile it without a budget",
+                "carry an array whose shape is known, or compile without a budget",
             )
     return sum(max(_bytes(arg.type), 8) for arg in Loop(op).args)

@@ -1,11 +1,12 @@
-"""Derivatives of functions that have a rule of their own, in both modes, whichever of the two the rule is for.
+"""Derivatives of functions with custom rules, in both modes, whichever mode the rule is for.
 
-Reads: the functions of a rule. Writes: private functions of the module. Leaves: a Halved, or the function of tangents
-or of Taylor coefficients.
+Reads: the functions of a rule. Writes: private functions of the module. Leaves: a Halved, or the function that computes
+tangents or Taylor coefficients.
 
-A rule for one mode gives the other one by transposition. The tangents of the results are linear in those of the
-arguments: the pullback is the pullback of that linear function, at any point, at zero here. In the same way, cotangents
-of the arguments are linear in those of the results. A rule whose transpose needs what it is linear in is not linear.
+A rule for one mode gives the other mode by transposition. The tangents of the results are a linear function of the
+tangents of the arguments. The pullback of this linear function is the wanted pullback. It is the same at every point;
+we take zero. Likewise, the cotangents of the arguments are a linear function of those of the results. A rule is not
+linear if its transpose needs the value of the variable in which it should be linear.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 
 def halved_by_rule(callees: Callees, wanted: Signature) -> Halved:
-    """The forward sweep and the pullback of a part of a function that has a rule."""
+    """The forward sweep and the pullback of a part of a function with a rule."""
     rule = _rule_of(callees, wanted)
     with located(callees.functions[wanted.part.callee].location):
         if rule.pullback is None:
@@ -42,14 +43,14 @@ def halved_by_rule(callees: Callees, wanted: Signature) -> Halved:
 
 
 def tangent_by_rule(callees: Callees, wanted: Signature) -> func.FuncOp:
-    """A function that takes the tangents of the part's arguments too, and gives those of its results."""
+    """A function that also takes the tangents of the part's arguments, and returns the tangents of its results."""
     rule = _rule_of(callees, wanted)
     with located(callees.functions[wanted.part.callee].location):
         return _tangent(callees, wanted, rule) if rule.tangent else _by_transposed_pullback(callees, wanted, rule)
 
 
 def series_by_rule(callees: Callees, wanted: Pushed) -> func.FuncOp:
-    """A function that takes the Taylor coefficients of the part's arguments too, and gives those of its results."""
+    """A function that also takes the Taylor coefficients of the part's arguments, and returns those of its results."""
     part, order, count = wanted.part, wanted.order, len(wanted.inputs)
     tangent = tangent_by_rule(callees, wanted)
     body = Block(arg_types=[*wanted.inputs, *(wanted.inputs[number] for number in part.wrt for _ in range(order))])
@@ -62,7 +63,7 @@ def series_by_rule(callees: Callees, wanted: Pushed) -> func.FuncOp:
 
 def _rule_of(callees: Callees, wanted: Signature) -> NamedRule:
     rule = own_rule(callees.functions[wanted.part.callee])
-    assert rule is not None, "it has been asked for"
+    assert rule is not None, "the function has a rule"
     return rule
 
 
@@ -82,7 +83,7 @@ def _by_pullback(callees: Callees, wanted: Signature, rule: NamedRule) -> Halved
             block.erase_arg(arg)
         elif number < count:
             crossing.insert(0, Crossing(True, number))
-        elif isinstance(kept, BlockArgument):  # an argument that is kept is known to the caller
+        elif isinstance(kept, BlockArgument):  # the caller has the argument already
             crossing.insert(0, Crossing(True, kept.index))
         else:
             crossing.insert(0, Crossing(False, len(wanted.outputs) + number - count))
@@ -106,7 +107,7 @@ def _by_pullback(callees: Callees, wanted: Signature, rule: NamedRule) -> Halved
 
 
 def _by_transposed_tangent(callees: Callees, wanted: Signature) -> Halved:
-    """The pullback of the tangents, linear as they are, at zero."""
+    """The pullback of the tangents at zero; they are linear, so any point would do."""
     part, count = wanted.part, len(wanted.inputs)
     transposed = _transposed(callees, tangent_by_rule(callees, wanted), count, len(wanted.outputs), wanted)
     body = Block(arg_types=wanted.inputs)
@@ -132,7 +133,7 @@ def _by_transposed_tangent(callees: Callees, wanted: Signature) -> Halved:
 
 
 def _tangent(callees: Callees, wanted: Signature, rule: NamedRule) -> func.FuncOp:
-    """The rule, on the tangents of the part alone: the others are zeros."""
+    """The rule, applied to the tangents of the part; all others are zeros."""
     assert rule.tangent is not None
     part, function = wanted.part, callees.functions[rule.tangent]
     block = _copied(function)
@@ -151,7 +152,7 @@ def _by_transposed_pullback(callees: Callees, wanted: Signature, rule: NamedRule
     part, count = wanted.part, len(wanted.inputs)
     more = callees.functions[rule.forward].function_type.outputs.data[len(wanted.outputs) :]
     block = _restricted_pullback(callees, wanted, rule, count + len(more), keeps_results=True)
-    # Its further arguments are the results, for zeros of their sizes.
+    # Its further arguments are the results; they give the sizes of zeros.
     linear = _function(callees, f"{part.callee}.back", block, yields(block))
     transposed = _transposed(callees, linear, len(block.args) - len(part.outs), 0, wanted)
     body = Block(arg_types=[*wanted.inputs, *(wanted.inputs[number] for number in part.wrt)])
@@ -173,8 +174,8 @@ def _by_transposed_pullback(callees: Callees, wanted: Signature, rule: NamedRule
 def _restricted_pullback(
     callees: Callees, wanted: Signature, rule: NamedRule, before: int, keeps_results: bool = False
 ) -> Block:
-    """The rule's pullback on the cotangents of the part alone, which gives those of the part alone. before: how many
-    arguments stand before the cotangents. keeps_results: the function's results come as arguments after these."""
+    """The rule's pullback, restricted to the cotangents of the part, in and out. before: how many arguments precede the
+    cotangents. keeps_results: the function's results are arguments after these."""
     assert rule.pullback is not None
     part, function = wanted.part, callees.functions[rule.pullback]
     block = _copied(function)
@@ -188,7 +189,7 @@ def _restricted_pullback(
         if number not in part.outs:
             if not types.is_static(g.type) and number not in results:
                 raise DifferentiationError(
-                    "a function with a rule gives several arrays, one of a size that depends on data, and not all of "
+                    "a function with a rule returns several arrays, one of a data-dependent size, and not all of "
                     "them are used",
                     types.from_location(function.location),
                     "return arrays of fixed sizes",
@@ -201,7 +202,7 @@ def _restricted_pullback(
 
 
 def _transposed(callees: Callees, function: func.FuncOp, first: int, out: int, wanted: Signature) -> Halved:
-    """The halves of a function that is linear in its arguments from `first` on: its results from `out` on."""
+    """The halves of a function that is linear in its arguments from `first` on. Its results from `out` on are taken."""
     inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
     name = function.sym_name.data
     spell_linearly(function, range(first, len(inputs)))
@@ -215,7 +216,7 @@ def _transposed(callees: Callees, function: func.FuncOp, first: int, out: int, w
 
 
 def _erase_unasked(block: Block, functions: Mapping[str, func.FuncOp]) -> None:
-    """Erase what a rule computes for what is not asked for, with its checks and those of what it calls."""
+    """Erase what a rule computes for unrequested results, with its checks and those of the functions it calls."""
     for op in reversed(ops_of(block)):
         if op.results and not any(result.uses for result in op.results) and _may_be_left(op, functions, set()):
             op.detach()
@@ -223,7 +224,7 @@ def _erase_unasked(block: Block, functions: Mapping[str, func.FuncOp]) -> None:
 
 
 def _may_be_left(op: Operation, functions: Mapping[str, func.FuncOp], seen: set[str]) -> bool:
-    """Whether nothing but results depends on an op: neither what is outside of the program, nor the program's order."""
+    """Whether an op can be erased if its results are unused: it has no ordered effect."""
     if isinstance(op, func.CallOp):
         name = op.callee.string_value()
         if name in seen:
@@ -240,7 +241,7 @@ def _copied(function: func.FuncOp) -> Block:
 
 
 def _set_zero(block: Block, value: BlockArgument, like: SSAValue) -> None:
-    """Zeros, of the size of `like`, in the place of an argument."""
+    """Replace an argument by zeros, with the size of `like`."""
     first = block.first_op
     assert first is not None
     with building(InsertPoint.before(first)):
@@ -255,7 +256,7 @@ def _call(callees: Callees, name: str, operands: Sequence[SSAValue]) -> Sequence
 
 
 def _function(callees: Callees, name: str, block: Block, results: Sequence[SSAValue], ends: bool = True) -> func.FuncOp:
-    """A private function of a block that gives these results. ends: the block has a terminator."""
+    """A private function made of a block, returning these results. ends: the block has a terminator."""
     if ends:
         terminator(block).operands = results
     else:

@@ -1,10 +1,11 @@
-"""Calls in a function whose paths are counted: what they do is done in their place.
+"""Inlines the calls in a function whose paths are counted.
 
-Reads: a function that calls others. Writes: the same function without these calls. Leaves: calls of functions that call
-themselves.
+Reads: a function that calls others. Writes: the same function with these calls inlined. Leaves: calls of recursive
+functions.
 
-A function with a derivative rule has the paths of its tangents, which are linear in those of its arguments: y = f(x)
-becomes y = f(s) + tangent(s, x - s), where no path leads through s = stop(x). A rule for reverse mode is transposed.
+For a function with a derivative rule, the paths are those of its tangents, which are linear in the tangents of its
+arguments: y = f(x) becomes y = f(s) + tangent(s, x - s), where s = stop(x) cuts all paths. A rule for reverse mode is
+transposed first.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, emit, located
 
 Step = tuple[str, bool]
-"""The name of a function that was inlined, and whether its tangents were."""
+"""The name of an inlined function, and whether it computes tangents."""
 Within = dict[Operation, frozenset[Step]]
-"""The steps that led to a call in an inlined body."""
+"""The chain of calls that led to a call in an inlined body."""
 
 
 def inline_calls(callees: Callees, function: func.FuncOp, wrt: Sequence[int], outs: Sequence[int]) -> None:
-    """Inline all calls in a function, except those that lead to themselves; `wrt` and `outs` say what is counted."""
+    """Inline all calls in a function, except recursive ones. `wrt` and `outs` say which paths are counted."""
     within: Within = {}
     tangents: dict[Part, func.FuncOp] = {}
     while True:
         live = callees.active_in(function, wrt, outs)
         functions = functions_of(callees.module)
-        # All of them before one is inlined: the values are live that are there now.
-        # A function without a body is still to be made: the half of one that calls itself.
+        # Find all of them before inlining one: activity is known only for the values that exist now.
+        # A function without a body does not exist yet: it is a half of a recursive function.
         there = [call for call in calls_in(function) if _name(call) in functions]
         planned = [(call, _part(callees, call, functions[_name(call)], live)) for call in there]
         planned = [(call, part) for call, part in planned if (_name(call), bool(part)) not in within.get(call, ())]
@@ -61,7 +62,7 @@ def _name(call: func.CallOp) -> str:
 
 
 def _part(callees: Callees, call: func.CallOp, callee: func.FuncOp, live: Activity) -> Part | None:
-    """What derivatives flow through in a call of a function with a rule; None if it has none, or nothing flows."""
+    """The part of a function with a rule through which derivatives flow in a call; None without a rule or a flow."""
     rule = own_rule(callee)
     if rule is None or not live.is_live(call):
         return None
@@ -78,7 +79,7 @@ def _part(callees: Callees, call: func.CallOp, callee: func.FuncOp, live: Activi
 def _inlined(
     call: func.CallOp, callee: func.FuncOp, operands: Sequence[SSAValue], inside: frozenset[Step], within: Within
 ) -> list[SSAValue]:
-    """Put a copy of the callee's body in front of a call; gives what it returns."""
+    """Insert a copy of the callee's body before a call. Returns the values that it would return."""
     block = callee.clone().body.detach_block(0)
     within.update((inner, inside) for inner in block.walk() if isinstance(inner, func.CallOp))
     end = terminator(block)
@@ -92,7 +93,7 @@ def _inlined(
 def _by_tangent(
     call: func.CallOp, part: Part, tangent: func.FuncOp, inside: frozenset[Step], within: Within
 ) -> list[SSAValue]:
-    """The results of a call, which depend on its arguments as its tangents do."""
+    """The results of a call, rewritten so that they depend on its arguments through its tangents."""
     with building(InsertPoint.before(call)), located(call.location):
         stopped = [emit(StopOp, Expr(x)).value if types.is_inexact(x.type) else x for x in call.operands]
         moved = [(Expr(call.operands[number]) - Expr(stopped[number])).value for number in part.wrt]

@@ -1,7 +1,7 @@
-"""Cuts a function at its `ad.turn`: what follows becomes the body of another one.
+"""Cuts a function at its `ad.turn`: the ops after it become the body of another function.
 
-Reads: a function with one `ad.turn`, closed by the tape. Writes: the block of the second half, whose arguments are what
-crosses the cut. Leaves: the ops before the turn, and the turn.
+Reads: a function with one `ad.turn`, closed by the tape. Writes: the block of the second half; its arguments are the
+values that cross the cut. Leaves: the ops before the turn, and the turn.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from mlirad.xdsl_support.effects import has_no_effect
 
 
 def halves_at_turn(entry: Block) -> tuple[TurnOp, list[Operation], list[SSAValue], list[Operation]]:
-    """The turn, the ops after it, what they use of those before, and the constants among that, which are copied."""
+    """The turn, the ops after it, the earlier values that these use, and the constants that are copied instead."""
     turn = next(op for op in entry.ops if isinstance(op, TurnOp))
     after = [op for op in entry.ops if turn.is_before_in_block(op)]
     return turn, after, *_crossing(entry, turn, after)
 
 
 def second_half(after: Sequence[Operation], copied: Sequence[Operation], given: Sequence[SSAValue]) -> Block:
-    """A block of the ops after the turn, whose arguments are the given values."""
+    """A block of the ops after the turn, with the given values as arguments."""
     for op in after:
         op.detach()
     body = Block([op.clone() for op in copied], arg_types=[value.type for value in given])
@@ -41,7 +41,8 @@ def second_half(after: Sequence[Operation], copied: Sequence[Operation], given: 
 
 
 def _crossing(entry: Block, turn: TurnOp, after: Sequence[Operation]) -> tuple[list[SSAValue], list[Operation]]:
-    """The values from before the turn that the ops after it use, except constants, which are copied."""
+    """The values from before the turn that the ops after it use; constants are listed apart, because they are
+    copied."""
     own = {turn, *after}
     values: dict[SSAValue, None] = {}
     constants: dict[Operation, None] = {}
@@ -67,6 +68,6 @@ def replace_inside(value: SSAValue, by: SSAValue, block: Block) -> None:
 
 
 def private_function(module: ModuleOp, name: str, body: Block) -> func.FuncOp:
-    """A private function of the module, of what its body takes and returns."""
+    """A private function of the module. Its type follows from its body's arguments and results."""
     end = terminator(body)
     return add_function(module, name, body, [value.type for value in end.operands], end.location)

@@ -1,7 +1,8 @@
 """Expands the innermost requests: those whose callee contains no further request.
 
 Reads: func, scf, nd and ad requests. Writes: one private function per request (and callee, wrt, outs), and a call of
-it. Leaves: residual markers for the tape, and `ad.forward`/`ad.pullback`, whose function `mlirad-split` cuts in two.
+it. Leaves: residual markers for the tape; `ad.forward` and `ad.pullback`, whose joined function `mlirad-split` cuts in
+two.
 """
 
 from __future__ import annotations
@@ -62,13 +63,13 @@ from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.traversal import find
 
 JOINED = "ad.joined"
-"""On a function: its forward sweep and its pullback are still one, for the residuals of this type."""
+"""On a function: its forward sweep and its pullback are still joined; the residuals have this type."""
 
 Key = tuple[type[RequestOp], Attribute, tuple[Attribute, ...], Attribute | None]
 
 
 def has_requests(module: ModuleOp) -> bool:
-    """Whether the module asks for a derivative that has not been expanded."""
+    """Whether the module contains a request for a derivative that is not expanded yet."""
     return bool(find(module, RequestOp))
 
 
@@ -124,7 +125,7 @@ class Differentiate(ModulePass):
 
 
 def _callers(module: ModuleOp, functions: set[func.FuncOp]) -> set[func.FuncOp]:
-    """The functions, and those that call them, directly or through others."""
+    """The functions and their callers, direct or indirect."""
     found = set(functions)
     while True:
         names = {function.sym_name.data for function in found}
@@ -183,7 +184,7 @@ def _vjp(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.Func
 
     gradients = reverse(function, live, wrt, outs, cotangents, recorded)
     if BUDGET in request.attributes and any(types.is_tensor(gradient.type) for gradient in gradients):
-        # The trips of a checkpointed loop. A call of such a function frees what it has allocated; of a next order, too.
+        # For the trips of a checkpointed loop. Calling such a function frees what it allocates, also for higher orders.
         function.attributes[APART] = function.attributes[CHECKPOINT] = UnitAttr()
         set_results(function, gradients)
         set_written(function, {len(request.primals) + number: number for number in range(len(gradients))})
@@ -200,7 +201,7 @@ def _transpose(callees: Callees, request: RequestOp, callee: func.FuncOp) -> fun
     def cotangents() -> Sequence[SSAValue]:
         return [_add_argument(function, out) for out in outs]
 
-    # A tangent that is 0 is like the cotangent of an element that is not needed: it annihilates its factor.
+    # A zero tangent, like the cotangent of an element that is not needed, annihilates its factor.
     set_results(function, reverse(function, live, wrt, outs, cotangents, recorded, may_need=False))
     return function
 
@@ -260,7 +261,8 @@ def _vmap(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.Fun
 def _push(
     callees: Callees, function: func.FuncOp, live: Activity, wrt: Sequence[SSAValue], outs: Sequence[int]
 ) -> None:
-    """Let a function also take the tangents of `wrt`, and also return the tangents of `outs`, both after its own."""
+    """Extend a function: it also takes the tangents of `wrt`, and returns the tangents of `outs` after its own
+    results."""
     parts = callees.parts(function, live)
     tangent = Tangent(live, {name: callees.pushed(part) for name, part in parts.items()})
     tangent.tangents.update((arg, Expr(_add_argument(function, arg))) for arg in wrt)
@@ -279,7 +281,7 @@ def _expand_series(
     outs: Sequence[int],
     order: int,
 ) -> None:
-    """Let a function also take the Taylor coefficients of `wrt`, and return those of `outs`."""
+    """Extend a function: it also takes the Taylor coefficients of `wrt`, and returns those of `outs`."""
     parts = callees.parts(function, live)
     called = {name: callees.pushed(part, order) for name, part in parts.items()}
     taylor = Taylor(live, order, called, partial(series_of_loop, callees.module))
@@ -329,7 +331,7 @@ def _called_jvp(callees: Callees, wanted: Signature) -> None:
 
 
 def _called_joined(callees: Callees, wanted: Signature) -> None:
-    """The forward sweep and pullback of a function that is called, in one function; `mlirad-split` cuts it in two."""
+    """The forward sweep and pullback of a called function, joined in one function; `mlirad-split` cuts it in two."""
     assert isinstance(wanted, Reversed)
     part = wanted.part
     name = f"{wanted.forward}.joined"

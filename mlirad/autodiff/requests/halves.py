@@ -1,7 +1,7 @@
-"""The forward sweep and the pullback of a function that several places call.
+"""The forward sweep and the pullback of a function that is called in several places.
 
-Reads: a function that does not call itself. Writes: two private functions of the module. Leaves: a Halved, which says
-what a caller is to store between them.
+Reads: a function that does not call itself. Writes: two private functions of the module. Leaves: a Halved, which lists
+the values that a caller has to store between them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from mlirad.dialect.core.expr import insert, located
 
 
 def halved(callees: Callees, wanted: Signature) -> Halved:
-    """The forward sweep and pullback of a function that does not call itself. They are closed by the tape and cut here,
-    so that a caller knows what it is to store between them."""
+    """The forward sweep and pullback of a function that does not call itself. The tape is closed and the function cut
+    here, so that a caller knows which values to store between the two."""
     part = wanted.part
     if is_checkpointed(callees.functions[part.callee]):
         return recomputed(callees, wanted)

@@ -1,9 +1,9 @@
-"""A function with a `while` of each lane of its arguments, in blocks of lanes.
+"""Runs a function with a `while` for each lane of its arguments, in blocks of lanes.
 
-Reads: a function, and which of its arguments have lanes. Writes: a private function that calls one of a block of lanes
-for each block, and the function itself for the lanes that are left. Leaves: the function.
+Reads: a function, and which of its arguments have lanes. Writes: a private function that calls a batched function for
+each block of lanes, and the function itself for the remaining lanes. Leaves: the function.
 
-A block runs as many trips as its slowest lane. So a block is small; all lanes at once would all wait for one.
+A block runs as many trips as its slowest lane, so blocks are small: in one large block, all lanes would wait for one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def block_by_block(
     module: ModuleOp, callee: func.FuncOp, inputs: Sequence[Attribute], wrt: Sequence[int]
 ) -> func.FuncOp | None:
     """A private function of `inputs`; those numbered `wrt` have lanes. None if the lanes must run one by one."""
-    if types.shape(inputs[wrt[0]])[0] < BLOCK:  # an unknown number, too
+    if types.shape(inputs[wrt[0]])[0] < BLOCK:  # also if the number is unknown
         return None
     own = callee.function_type.inputs.data
     of_block = [of_lanes(type, BLOCK) if number in wrt else type for number, type in enumerate(own)]
@@ -65,11 +65,11 @@ def block_by_block(
 
 
 def _block_of(stacked: Expr, first: Expr) -> Expr:
-    """The lanes of a block."""
+    """The lanes of one block."""
     _, *shape = stacked.shape
     return extract_slice(stacked, [first, *integers([0] * len(shape))], [BLOCK, *shape])
 
 
 def _with_block(part: Expr, stacked: Expr, first: Expr) -> Expr:
-    """A value that has lanes, with those of a block replaced."""
+    """A value with lanes, in which the lanes of one block are replaced."""
     return insert_slice(part, stacked, [first, *integers([0] * (len(stacked.shape) - 1))])

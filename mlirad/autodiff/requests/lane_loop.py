@@ -1,8 +1,8 @@
-"""A function of each lane of its arguments, one lane after the other.
+"""Runs a function for each lane of its arguments, one lane after the other.
 
-Reads: a function, and which of its arguments have lanes. Writes: a private function with a loop that calls it for each
-lane, on slices, and writes what it gives into arrays. Leaves: the function. What the function does besides (its checks)
-is done as often, and in the same order, as by a loop in the program.
+Reads: a function, and which of its arguments have lanes. Writes: a private function with a loop that calls it on the
+slices of each lane, and writes its results into arrays. Leaves: the function. Its effects (its checks) happen as often,
+and in the same order, as in a loop of the program.
 """
 
 from __future__ import annotations
@@ -38,6 +38,6 @@ def lane_by_lane(module: ModuleOp, callee: func.FuncOp, inputs: Sequence[Attribu
 
         ends = (
             stacked if isinstance(lanes, int) and not lanes else for_loop(lanes, stacked, lane)
-        )  # no slice fits in an array without lanes
+        )  # a slice of an array without lanes is invalid
         insert(func.ReturnOp(*(end.value for end in ends)))
     return add_function(module, f"{callee.sym_name.data}.vmap", body, [end.type for end in ends], callee.location)

@@ -1,10 +1,11 @@
-"""Refuses rules that are not linear, where they are transposed.
+"""Refuses nonlinear rules where they are transposed.
 
-Reads: the forward sweep and the pullback of a rule's tangents, or of its pullback. Writes: an attribute. Leaves: none
-of these, once `mlirad-split` has been there.
+Reads: the forward sweep and the pullback of a rule's tangents, or of its pullback. Writes: an attribute. Leaves: no
+such attribute, once `mlirad-split` has run.
 
-The transpose of a linear function needs nothing of what the function is linear in, but its shapes. What it does need
-of functions that call themselves is on a record: it is known once these have been cut in two, so the question waits.
+The transpose of a linear function needs only the shapes of the variables in which it is linear. Recursive functions
+pass values to their pullbacks on a record, whose contents are known only once they are cut in two, so their check
+waits.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.traversal import find
 
 _LINEAR = "ad.linear"
-"""On a forward sweep: which of its results may not depend on its arguments from `first` on, and whose rule it is of."""
+"""On a forward sweep: which results may not depend on its arguments from `first` on, and whose rule this is."""
 
 
 def require_linear(
     forward: func.FuncOp, pullback: func.FuncOp, made: Halved, first: int, function: func.FuncOp
 ) -> None:
-    """Refuse the rule of a function whose transpose needs what it should be linear in: arguments from `first` on."""
+    """Refuse a rule whose transpose needs the values in which it should be linear: arguments from `first` on."""
     rule = own_rule(function)
     assert rule is not None
     block = forward.body.block
@@ -60,7 +61,7 @@ def require_linear(
 
 
 def spell_linearly(function: func.FuncOp, args: Sequence[int]) -> None:
-    """Let a function be linear in some arguments where they are 0, too: the transpose has factors of its own."""
+    """Make a function linear in some arguments also where they are 0: the transpose has factors of its own."""
     block = function.body.block
     differing = varying(block, [block.args[number] for number in args])
     for op in find(function, NdOp):
@@ -69,7 +70,7 @@ def spell_linearly(function: func.FuncOp, args: Sequence[int]) -> None:
 
 
 def check_what_waited(module: ModuleOp) -> None:
-    """The same, after all functions have been cut in two."""
+    """Do the check that had to wait until all functions were cut in two."""
     functions = functions_of(module)
     for function in functions.values():
         asked = function.attributes.pop(_LINEAR, None)
@@ -89,7 +90,7 @@ def check_what_waited(module: ModuleOp) -> None:
 
 
 def _waits(function: func.FuncOp, seen: set[str]) -> bool:
-    """Whether a function calls, directly or not, one that is to be made."""
+    """Whether a function calls, directly or not, one that does not exist yet."""
     module = function.parent_op()
     assert isinstance(module, ModuleOp)
     named = {each.sym_name.data: each for each in module.ops if isinstance(each, func.FuncOp)}
@@ -107,7 +108,7 @@ def _refusal(name: str, by_pullback: bool, at: func.FuncOp) -> DifferentiationEr
     return DifferentiationError(
         f"the rule of {name} is not linear in the {kind}, and the other mode takes its transpose",
         types.from_location(at.location),
-        f"let {what} only add {kind}, and multiply them with what does not depend on them",
+        f"let {what} only add {kind}, and multiply them by values that do not depend on them",
     )
 
 

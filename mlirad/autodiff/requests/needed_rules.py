@@ -1,7 +1,7 @@
-"""Finds which derivative rules of functions are needed, and drops the others, which need not be expanded then.
+"""Finds which derivative rules of functions are needed, and drops the others, so that they need not be expanded.
 
-Reads: functions, their rules, and requests. Writes: attributes of functions. Leaves: each rule that a request, now or
-once the requests below it have been expanded, may ask for.
+Reads: functions, their rules, and requests. Writes: attributes of functions. Leaves: every rule that a request may use,
+now or once the requests below it have been expanded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mlirad.dialect.ad.request_op import Mode, RequestOp
 from mlirad.xdsl_support.traversal import ops_inside
 
 HIGHEST = 9
-"""Orders above are one: a function may ask for derivatives of itself, which is refused later."""
+"""Higher orders count as this one: a function may request derivatives of itself, which is refused later."""
 
 
 @dataclass(frozen=True)
@@ -69,26 +69,27 @@ class DropRules(ModulePass):
 
 @dataclass(frozen=True)
 class _Asked:
-    """How often a function is differentiated, one derivative of another, and in which modes."""
+    """The order of the derivatives requested of a function, and their modes."""
 
     order: int
     modes: frozenset[Mode]
 
     def of(self, request: RequestOp) -> _Asked:
-        """Of what a request is for."""
+        """What a request asks of its callee."""
         if request.mode is None:
             return self
         return _Asked(min(self.order + request.order, HIGHEST), self.modes | {request.mode})
 
     def of_rule(self, rule: NamedRule) -> _Asked:
-        """Of the functions of a rule: it stands for one of the derivatives, unless it is transposed."""
+        """What is asked of the functions of a rule: one order less, because the rule is one derivative, unless
+        transposed."""
         other = Mode.FORWARD if rule.tangent is None else Mode.REVERSE
         return self if other in self.modes else _Asked(self.order - 1, self.modes)
 
 
 @dataclass
 class _Orders:
-    """What is asked of each function, so far. pending: the functions of which more is asked than has been followed."""
+    """The requirements of each function so far. pending: the functions whose requirements have grown since."""
 
     functions: dict[str, func.FuncOp]
     found: dict[str, _Asked] = field(default_factory=dict)

@@ -1,9 +1,9 @@
-"""Paths of dependence: tangents whose factors are all 1. A number that is 0 does not depend on the inputs.
+"""Counts paths of dependence: tangents whose factors are all 1. A count of 0 means no dependence on the inputs.
 
 Reads: a function of func, scf and nd ops. Writes: the same function with counts of paths. Leaves: no marker.
 
-The counts do not depend on the values of floats. Where one decides a branch, both sides are computed and their paths
-added; where one decides how often a loop runs, or which element is read, the paths are refused.
+The counts do not depend on the values of floats. If a float decides a branch, both sides are computed and their paths
+added. If a float decides the trips of a loop, or which element is read, the paths are refused.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
-_HINT = "give the pattern: sparsity=pattern, whose entries are 0 where the derivative always is"
+_HINT = "pass the pattern: sparsity=pattern, with 0 at each entry where the derivative is always 0"
 
 
 @dataclass
 class PathCounts(Tangent):
-    """The counts of one function's values so far. decided: the values that depend on those of the arguments."""
+    """The path counts so far of one function's values. decided: the values that depend on the values of the
+    arguments."""
 
     decided: set[SSAValue] = field(default_factory=set)
 
@@ -47,7 +48,7 @@ class PathCounts(Tangent):
                     raise _refusal(op, "which elements are used here depends on the values of the arguments")
         found = op.paths(given, [Expr(result) for result in op.results], [Expr(each) for each in op.operands])
         if found is None:
-            raise _refusal(op, f"which numbers the results of {op.name} depend on is not known")
+            raise _refusal(op, f"it is not known which numbers the results of {op.name} depend on")
         for result, count in zip(op.results, found, strict=True):
             if count is not None:
                 hint_cotangent(count.value, result)
@@ -55,7 +56,7 @@ class PathCounts(Tangent):
 
     def _op(self, op: Operation) -> None:
         if isinstance(op, func.CallOp):
-            raise _refusal(op, "a function is called here that calls itself")
+            raise _refusal(op, "this call is recursive")
         super()._op(op)
 
     def _loop(self, op: scf.ForOp | scf.WhileOp) -> None:
@@ -66,7 +67,7 @@ class PathCounts(Tangent):
 
 
 def take_both_sides(block: Block, args: Sequence[SSAValue]) -> None:
-    """Compute both sides of each branch that the values of `args` decide, and select the results."""
+    """Compute both sides of each branch that depends on the values of `args`, and select the results."""
     _both_sides(block, varying(block, args))
 
 
@@ -81,13 +82,13 @@ def _both_sides(block: Block, decided: set[SSAValue]) -> None:
 
 
 def _flatten(op: scf.IfOp) -> None:
-    """Move both sides in front of a branch, and select. A check that fails on the side not taken ends the search."""
+    """Move both sides in front of a branch, and select. A failing check on the side not taken stops the search."""
     for inner in ops_inside(op):
         if isinstance(inner, scf.WhileOp):
-            raise _refusal(inner, "this loop runs or not depending on the values of the arguments")
+            raise _refusal(inner, "whether this loop runs depends on the values of the arguments")
         harmless = inner.regions or is_terminator(inner.__class__) or isinstance(inner, EffectOp)
         if not harmless and not has_no_effect(inner):
-            raise _refusal(inner, "this is done or not depending on the values of the arguments")
+            raise _refusal(inner, "whether this op runs depends on the values of the arguments")
     sides: list[Sequence[SSAValue]] = []
     for region in op.regions:
         if region.blocks:

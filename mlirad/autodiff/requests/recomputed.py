@@ -1,8 +1,8 @@
-"""The pullback of a checkpointed function, which runs the function again from its arguments.
+"""The pullback of a checkpointed function, which reruns the function from its arguments.
 
 Reads: a function with the attribute `ad.checkpoint`. Writes: its pullback, a private function that is not inlined.
-Leaves: the function, which is its own forward sweep (or its recording version is: see `replays.py`), and a Halved: of
-the call, its operands cross to the pullback.
+Leaves: the function, which is its own forward sweep (or its recording version is: see `replays.py`), and a Halved: the
+operands of the call cross to the pullback.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def is_checkpointed(function: func.FuncOp) -> bool:
 
 
 def recomputed(callees: Callees, wanted: Signature) -> Halved:
-    """A function and its pullback, of the operands that this needs, and the cotangents. The pullback is checkpointed,
-    too: the next order keeps as little."""
+    """A function and its pullback, which takes the operands that it needs, and the cotangents. The pullback is also
+    checkpointed, so the next order stores as little."""
     part = wanted.part
     is_replayed = is_recorded(callees, part.callee)
     forward = recording_function(callees, part.callee) if is_replayed else part.callee

@@ -1,7 +1,7 @@
 """Copies a function and appends its reverse sweep.
 
-Reads: a function of the module, and what a derivative flows through. Writes: a private copy, with the ops of the
-reverse sweep. Leaves: the cotangents of arguments.
+Reads: a function of the module, and the arguments and results through which a derivative flows. Writes: a private copy,
+with the ops of the reverse sweep. Leaves: the cotangents of arguments.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mlirad.xdsl_support.traversal import find
 def copied(
     callees: Callees, callee: str, name: str, wrt: Sequence[int], outs: Sequence[int], part: Part | None = None
 ) -> tuple[func.FuncOp, Activity]:
-    """A private copy of a function at the module's end, and its activity. part: how it is differentiated, if called."""
+    """A private copy of a function at the module's end, and its activity. part: if called, how it is differentiated."""
     original = callees.functions[callee]
     function = original.clone()
     if part is not None and part.is_linearized:
@@ -64,10 +64,10 @@ def reverse(
     accumulated: Sequence[SSAValue] = (),
     may_need: bool = True,
 ) -> list[SSAValue]:
-    """Append the reverse sweep to the function's body and give the cotangents of `wrt`.
+    """Append the reverse sweep to the function's body. Returns the cotangents of `wrt`.
 
-    cotangents_of_outs gives, after those, the cotangents so far of the arguments `accumulated`. may_need: with False,
-    a cotangent of an output may be 0 where it is not needed.
+    cotangents_of_outs also returns, after those, the cotangents so far of the arguments `accumulated`. may_need: if
+    False, the cotangent of an output may be 0 at elements that are not needed.
     """
     block = function.body.block
     end = terminator(block)

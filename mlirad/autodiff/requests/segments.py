@@ -1,11 +1,12 @@
-"""Cuts straight code into checkpointed functions, so that its reverse keeps what crosses from one to the next.
+"""Cuts straight code into checkpointed functions, so that its reverse stores only the values between them.
 
-Reads: a function, and how many bytes its plain reverse keeps of each op. Writes: private functions, each called once,
-with the attributes `ad.checkpoint` and `ad.budget`. Leaves: the last segment a function, too: the memory of its reverse
-is free when the others run.
+Reads: a function, and how many bytes its plain reverse stores of each op. Writes: private functions, each called once,
+with the attributes `ad.checkpoint` and `ad.budget`. Leaves: even the last segment is a function, because the memory of
+its reverse is free when the others run.
 
-Ops are packed into segments that keep up to a share of the budget, each cut where the fewest bytes cross near its end.
-If what crosses and what one segment keeps do not fit together, the segments are cut again, each in what is left.
+Ops are packed into segments. Each segment stores at most a share of the budget, and is cut where the fewest bytes cross
+near its end. If the crossing values and the storage of one segment do not fit together, the segments are cut again,
+each to the budget that is left.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, insert, located
 
 _TEMPORARY = 2
-"""How many arrays the call of a pullback takes, besides those that are kept."""
+"""The number of temporary arrays in the call of a pullback, besides the stored values."""
 _SHARES = (6, 4, 2, 1)
-"""How many eighths of a budget a segment may keep."""
+"""The share of the budget, in eighths, that a segment may store."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """The ops of a block, one after the other, literals apart. kept: the bytes that the plain reverse keeps of each.
+    """The ops of a block in order, without literals. kept: the bytes that the plain reverse stores for each op.
 
-    crossing: for each array, its bytes, the op that makes it and the last that uses it, by number.
+    crossing: for each array, its bytes, and the numbers of the op that creates it and of its last user.
     """
 
     ops: tuple[Operation, ...]
@@ -60,7 +61,7 @@ class Line:
         return cls(ops, tuple(kept.get(op, 0) for op in ops), tuple(crossing))
 
     def cuts(self, first: int, last: int, budget: int) -> tuple[list[int], int] | None:
-        """Where to cut the ops from `first` up to `last`, both included, and what is left for each segment."""
+        """Where to cut the ops from `first` to `last`, both included, and the budget that is left for each segment."""
         best: tuple[list[int], int] | None = None
         total = sum(self.kept[first:last])
         for most in (*(budget * share // 8 for share in _SHARES), total // 2, total // 3, total // 4):
@@ -83,7 +84,7 @@ class Line:
 
     @property
     def least(self) -> int:
-        """The smallest budget that cuts can keep, nearly."""
+        """The smallest budget for which there are cuts, approximately."""
         low, high = 0, sum(self.kept)
         while high - low > max(high // 64, 1):
             middle = (low + high) // 2
@@ -91,7 +92,8 @@ class Line:
         return high
 
     def _packed(self, first: int, last: int, most: int) -> list[int]:
-        """Cuts between which the reverse keeps up to `most` bytes, with the ends; each where little crosses."""
+        """Cuts such that the reverse stores at most `most` bytes between two, with both ends; each where few bytes
+        cross."""
         alive = [0] * (last + 1)
         for size, made, used in self.crossing:
             for place in (made + 1, min(used, last - 1) + 1):
@@ -110,13 +112,13 @@ class Line:
         return [*found, last]
 
     def _across(self, cuts: Sequence[int]) -> int:
-        """What is kept if the ops are cut there, with what the call of a segment's pullback takes: cotangents."""
+        """The bytes stored across these cuts, with the temporary cotangents in the call of a segment's pullback."""
         sizes = [size for size, made, used in self.crossing if any(made < cut <= used for cut in cuts[1:-1])]
         return sum(sizes) + _TEMPORARY * max(sizes, default=0)
 
 
 def cut_in_segments(callees: Callees, function: func.FuncOp, kept: Mapping[Operation, int], budget: int) -> bool:
-    """Call a checkpointed function for each segment of a function. False if there is no way to cut."""
+    """Call a checkpointed function for each segment of a function. False if it cannot be cut."""
     entry = function.body.block
     line = Line.of(entry, kept)
     found = line.cuts(0, len(line.ops), budget)
@@ -129,7 +131,7 @@ def cut_in_segments(callees: Callees, function: func.FuncOp, kept: Mapping[Opera
 
 
 def _outlined(callees: Callees, function: func.FuncOp, ops: Sequence[Operation], budget: int) -> None:
-    """A call of a private function of some ops in a row, in their place."""
+    """Replace consecutive ops by a call of a private function."""
     inside = set(ops)
     entry, module = function.body.block, function.parent_op()
     assert isinstance(module, ModuleOp)

@@ -1,9 +1,10 @@
-"""Taylor coefficients of what has a function of its tangents, and no formula.
+"""Taylor coefficients of functions and ops that have tangents, but no formula.
 
-Reads: such a function, or an op whose tangent is a loop. Writes: calls of it. Leaves: `ad.jet` requests of it.
+Reads: a function that computes tangents, or an op whose tangent is a loop. Writes: calls of it. Leaves: `ad.jet`
+requests of it.
 
-The function is taken of series: y' = tangent(x, x'), so coefficient k of y is coefficient k - 1 of the tangent over k.
-These are requested, as the function may call others that are still to be made.
+The function is evaluated on series: y' = tangent(x, x'), so coefficient k of y is coefficient k - 1 of the tangent,
+divided by k. These coefficients are requested, because the function may call others that do not exist yet.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ def series_along(
     series: Sequence[Sequence[SSAValue]],
     count: int,
 ) -> tuple[list[SSAValue], list[list[SSAValue]]]:
-    """The first `count` results of a function, and the series whose derivatives its other results are.
+    """The first `count` results of a function, and the series that have its other results as derivatives.
 
-    tangent: takes the primals, and the tangents of `wrt`. series: the coefficients of these, from number 1 on.
+    tangent: takes the primals, and the tangents of `wrt`. series: the coefficients of the `wrt`, from number 1 on.
     """
     order, outputs = len(series[0]), tangent.function_type.outputs.data
     given = [*primals, *(one[0] for one in series)]
@@ -50,7 +51,7 @@ def series_along(
 
 
 def series_of_loop(module: ModuleOp, op: NdOp, series: Sequence[Sequence[SSAValue] | None]) -> list[list[SSAValue]]:
-    """The coefficients of the results of an op whose tangent is a loop. series: of its operands, None for constants."""
+    """The coefficients of the results of an op whose tangent is a loop. series: of its operands; None for constants."""
     wrt = [number for number, one in enumerate(series) if one is not None]
     count = len(op.operands)
     block = Block(arg_types=[*(x.type for x in op.operands), *(op.operands[number].type for number in wrt)])

@@ -1,7 +1,7 @@
 """Splits a differentiated function at its `ad.turn` into a forward sweep and a pullback.
 
 Reads: functions with `ad.turn`, closed by the tape; `ad.forward` and `ad.pullback`. Writes: calls of the two halves.
-Leaves: no residuals type; wherever a value of that type was, the values that cross the cut, in order.
+Leaves: no residuals type; each value of that type is replaced by the values that cross the cut, in order.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ Values = tuple[SSAValue, ...]
 
 @dataclass(frozen=True)
 class Halves:
-    """The forward sweep and the pullback of one function, and the types of what the first hands to the second."""
+    """The forward sweep and the pullback of one function, and the types of the values passed from the first to the
+    second."""
 
     forward: func.FuncOp
     pullback: func.FuncOp
@@ -108,7 +109,7 @@ class Split(ModulePass):
 
 
 def _cut(module: ModuleOp, joined: func.FuncOp, name: str) -> Halves:
-    """Move what follows the turn into a function of its own."""
+    """Move the ops after the turn into a function of their own."""
     entry = joined.body.block
     turn, after, crossing, copied = halves_at_turn(entry)
     body = second_half(after, copied, [*crossing, *turn.cotangents])
@@ -123,7 +124,7 @@ def _cut(module: ModuleOp, joined: func.FuncOp, name: str) -> Halves:
 
 
 def _cut_recorded(module: ModuleOp, joined: func.FuncOp) -> None:
-    """The same for a function that is called: what crosses the cut goes on a record, except arrays that are given to
+    """The same for a called function: the values that cross the cut go on a record, except arrays that are passed to
     the pullback again."""
     entry = joined.body.block
     halves = joined.attributes[RECORDED]
@@ -198,7 +199,7 @@ def _convert(function: func.FuncOp, halves: Mapping[Attribute, Halves]) -> None:
 
 
 def _noted(notes: Attribute, moved: Sequence[int]) -> DictionaryAttr:
-    """What is noted of an argument that takes a result, which has another number now."""
+    """The attributes of an argument, with updated numbers of the results that they refer to."""
     assert isinstance(notes, DictionaryAttr)
     numbers = {key: note.value.data for key, note in notes.data.items() if isinstance(note, IntegerAttr)}
     return DictionaryAttr({**notes.data, **{key: IntegerAttr(moved[number], i64) for key, number in numbers.items()}})
@@ -209,7 +210,7 @@ def _types(types_before: Sequence[Attribute], halves: Mapping[Attribute, Halves]
 
 
 def _convert_op(op: Operation, halves: Mapping[Attribute, Halves], stands_for: dict[SSAValue, Values]) -> bool:
-    """Put what an op becomes ahead of it. Gives whether the op itself is to go."""
+    """Insert the replacement of an op before it. Returns whether the op itself is to be erased."""
     operands = [new for old in op.operands for new in stands_for.get(old, (old,))]
     match op:
         case func.ReturnOp():
@@ -226,7 +227,7 @@ def _convert_op(op: Operation, halves: Mapping[Attribute, Halves], stands_for: d
             call = func.CallOp(op.callee, operands, _types(list(op.result_types), halves))
         case _:
             raise DifferentiationError(
-                f"{op.name} cannot carry what a pullback needs; only calls, requests and returns can",
+                f"{op.name} cannot pass on the residuals of a pullback; only calls, requests and returns can",
                 types.from_location(op.location),
             )
     call.location = op.location

@@ -1,1 +1,1 @@
-"""Where the reverse sweep takes forward values from. The pass is `tape.py`."""
+"""Makes forward values available to the reverse sweep. The pass is `tape.py`."""

@@ -1,10 +1,10 @@
-"""Uses what the forward sweep has computed, where the reverse sweep would compute the same function of it again.
+"""Reuses values of the forward sweep, where the reverse sweep would compute the same function again.
 
-Reads: functions with residual markers. Writes: residuals of forward values, which the records then list, in the place
-of functions of residuals. Leaves: arrays, and what costs no more than a few additions.
+Reads: functions with residual markers. Writes: residuals of forward values, added to the records, in place of functions
+of residuals. Leaves: arrays, and ops that cost no more than a few additions.
 
-The derivative of `sin(x)` asks for `cos(x)`. In straight code that is a common subexpression if the program has it; a
-branch or a loop does not see what its forward block computed.
+The derivative of `sin(x)` needs `cos(x)`. If the program also computes `cos(x)`, CSE finds it in straight code. But a
+reverse branch or loop does not see the values of its forward block, so CSE misses it there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mlirad.dialect.core.op import NdOp
 
 
 def reuse(entry: Block) -> None:
-    """Do so in the function whose own block is `entry`."""
+    """Reuse values in the function whose own block is `entry`."""
     records = {op.block.value.data: op for op in entry.walk() if isinstance(op, RecordOp)}
     functions = [op for op in entry.walk() if _is_costly_function(op)]
     forward: dict[Hashable, list[Operation]] = {}
@@ -41,7 +41,7 @@ def reuse(entry: Block) -> None:
 
 
 def _is_costly_function(op: Operation) -> bool:
-    """Of numbers, with one result."""
+    """Whether an op is a costly function of numbers, with one result."""
     if not isinstance(op, NdOp) or len(op.results) != 1 or op.regions or not may(op, Verb.RECOMPUTE):
         return False
     is_array = any(types.is_tensor(value.type) for value in (*op.operands, *op.results))
@@ -49,13 +49,13 @@ def _is_costly_function(op: Operation) -> bool:
 
 
 def _trip_of(value: SSAValue) -> ReplayOp | None:
-    """The trip that a residual is of."""
+    """The trip that a residual belongs to."""
     trip = value.owner.trip.owner if isinstance(value.owner, ResidualOp) else None
     return trip if isinstance(trip, ReplayOp) else None
 
 
 def _meaning(value: SSAValue, records: Mapping[int, RecordOp]) -> SSAValue:
-    """The forward value that a residual stands for."""
+    """The forward value of a residual."""
     trip = _trip_of(value)
     if trip is None or not isinstance(value.owner, ResidualOp):
         return value
@@ -63,13 +63,13 @@ def _meaning(value: SSAValue, records: Mapping[int, RecordOp]) -> SSAValue:
 
 
 def _key(op: Operation, operands: Sequence[SSAValue]) -> Hashable:
-    """What two ops have in common that compute the same. Constants are compared by what they are."""
+    """A key that is equal for two ops that compute the same. Constants are compared by their values."""
     values: list[SSAValue | Attribute] = [contents_of(value) or value for value in operands]
     return type(op), tuple(values), op.results[0].type, tuple(op.properties.items())
 
 
 def _trip_in(op: Operation, trips: list[ReplayOp], records: Mapping[int, RecordOp]) -> ReplayOp | None:
-    """The trip among these, and those around them, whose forward block has an op."""
+    """The trip, among these and those around them, whose forward block contains an op."""
     for trip in trips:
         around: Operation | Block | None = trip
         while isinstance(around, ReplayOp):

@@ -1,11 +1,11 @@
-"""Emits the number of the row of a tape that a trip of a nest of loops writes and reads.
+"""Emits the number of the tape row that a trip of a loop nest writes and reads.
 
-Reads: nests. Writes: trip counts, and row numbers that are counted in loops. Leaves: one row for each trip:
+Reads: nests. Writes: trip counts, and row numbers counted in loops. Leaves: one row for each trip:
 
     (q1*T2 + q2)*T3 + ...       where all trip counts T are known above the nest; q are the counters
     (base + qp)*T(p+1) + ...    where the trip count of loop p is not known
 
-The base is how many trips loop p made in its earlier executions. It is a carry of the loops around loop p.
+The base is the number of trips of loop p in its earlier executions. It is a carry of the loops around loop p.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def thread(
     before: Mapping[Operation, Update] = MappingProxyType({}),
     inside: Mapping[Operation, Update] = MappingProxyType({}),
 ) -> SSAValue:
-    """Carry a value through the ops of a path and `update` it in the innermost block; gives its final value.
+    """Carry a value through the ops of a path and `update` it in the innermost block. Returns its final value.
 
-    `before` and `inside` update it on the way: before an op of the path, and at the head of a loop's body.
+    `before` updates it before an op of the path, `inside` at the head of a loop's body.
     """
     opened: list[tuple[Operation, Block, SSAValue, SSAValue | None]] = []
     current = init
@@ -71,7 +71,7 @@ def thread(
 class Rows:
     """The rows of one nest. inner: the trip counts of the loops after loop number `nest.grows`.
 
-    capacity: how many rows there are, if that is known above the nest. base: of the loop number `nest.grows`.
+    capacity: the number of rows, if it is known above the nest. base: of loop number `nest.grows`.
     """
 
     nest: Nest
@@ -93,7 +93,7 @@ class Rows:
         return row
 
     def end(self, trips: Expr, base: SSAValue | None) -> Expr:
-        """How many rows there are before trip number `trips` of the loop whose count is not known."""
+        """The number of rows before trip number `trips` of the loop whose count is not known."""
         total = trips if base is None else Expr(base) + trips
         for count in self.inner:
             total = total * count
@@ -101,7 +101,7 @@ class Rows:
 
 
 def forward_counter(loop: Loop) -> SSAValue:
-    """The number of the trip that a loop's body is in."""
+    """The number of the current trip of a loop."""
     if isinstance(loop.op, scf.ForOp):
         return loop.body.args[0]
     return counter_of(loop).arg
@@ -109,21 +109,21 @@ def forward_counter(loop: Loop) -> SSAValue:
 
 @dataclass
 class AllRows:
-    """The rows of every nest of one function that have been emitted."""
+    """The rows of every nest of one function that are emitted so far."""
 
     _rows: dict[Block, Rows] = field(default_factory=dict)
     _bases: dict[Operation, SSAValue] = field(default_factory=dict)
     _hoisted: dict[SSAValue, SSAValue] = field(default_factory=dict)
 
     def of(self, nest: Nest, path: Sequence[Step]) -> Rows:
-        """The rows of a nest, whose loops are those on the path."""
+        """The rows of a nest, whose loops are on the path."""
         innermost = nest.loops[-1].body
         if innermost not in self._rows:
             self._rows[innermost] = self._emit(nest, path)
         return self._rows[innermost]
 
     def base(self, base: Base) -> SSAValue:
-        """The base of a nest whose rows have been emitted."""
+        """The base of a nest whose rows are emitted."""
         return self._bases[base.loop.op]
 
     def _emit(self, nest: Nest, path: Sequence[Step]) -> Rows:
@@ -141,13 +141,13 @@ class AllRows:
 
     def _emit_count(self, loop: Loop, outermost: Operation) -> Expr:
         """The trip count of a for, above the nest."""
-        assert isinstance(loop.op, scf.ForOp), "the trips of a while are not known above it"
+        assert isinstance(loop.op, scf.ForOp), "the trip count of a while is not known above it"
         bound = self._hoist(loop.op.ub, outermost)
         with building(InsertPoint.before(outermost)), located(loop.op.location):
             return not_negative(bound)
 
     def _hoist(self, value: SSAValue, outermost: Operation) -> SSAValue:
-        """The value computed above the nest, which is index arithmetic on what is known there."""
+        """The value, computed above the nest: it is index arithmetic on values that are known there."""
         if block_of(value) is outermost.parent:
             return value
         if value not in self._hoisted:
@@ -161,7 +161,7 @@ class AllRows:
         return self._hoisted[value]
 
     def _emit_base(self, loop: Loop, path: Sequence[Step]) -> SSAValue:
-        """Count how often the loop's body has run before the current execution of the loop."""
+        """Count the trips of the loop before its current execution."""
         if loop.op not in self._bases:
             around = path[: [op for op, _ in path].index(loop.op)]
             with building(InsertPoint.before(path[0][0])), located(loop.op.location):

@@ -1,6 +1,6 @@
 """Emits the stores of the forward sweep, and reads and writes of tape entries.
 
-Reads: tape plans. Writes: tapes, threaded through the loops and branches around what they store.
+Reads: tape plans. Writes: tapes, threaded through the loops and branches around the stored values.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from mlirad.dialect.ops.movement import reshape
 
 
 def read_entry(entry: TapeEntry, tape: SSAValue, row: Expr, type: Attribute, sizes: Sequence[Expr]) -> SSAValue:
-    """The value of type `type` at an entry of a row; `sizes` are its unknown ones."""
+    """The value of type `type` at an entry of a row; `sizes` are its unknown sizes."""
     start = _start(entry, row)
     if not types.is_tensor(type):
         return emit(ExtractOp, Expr(tape), start).value
@@ -49,7 +49,8 @@ def read_entry(entry: TapeEntry, tape: SSAValue, row: Expr, type: Attribute, siz
 
 
 def write_entry(entry: TapeEntry, tape: SSAValue, row: Expr, value: SSAValue) -> SSAValue:
-    """The tape with the value at an entry of a row. An array of unknown sizes fills the beginning of its entry."""
+    """The tape, with the value written to an entry of a row. An array of unknown sizes fills the beginning of its
+    entry."""
     start, stored, bounds = _start(entry, row), Expr(value), entry.tape.bounds
     if not stored.is_tensor:
         return emit(InsertOp, stored, Expr(tape), start).value
@@ -68,24 +69,24 @@ def _start(entry: TapeEntry, row: Expr) -> Expr:
 
 
 def _is_flat(type: Attribute) -> bool:
-    """Whether an array has only one axis that is not of size 1."""
+    """Whether at most one axis of an array has a size other than 1."""
     return sum(size != 1 for size in types.shape(type)) == 1
 
 
 @dataclass
 class Tapes:
-    """The tapes of one function, emitted when they are first asked for."""
+    """The tapes of one function, emitted on first use."""
 
     rows: AllRows = field(default_factory=AllRows)
     _emitted: dict[TapePlan, Sequence[SSAValue]] = field(default_factory=dict)
     _values: dict[ForwardValue, SSAValue] = field(default_factory=dict)
 
     def stored(self, entry: TapeEntry) -> SSAValue:
-        """What the reverse sweep sees of an entry: the final tape, or without a nest the value itself."""
+        """The SSA value of an entry for the reverse sweep: the final tape, or without a nest the value itself."""
         return self.emit(entry.tape)[0 if entry.tape.nest is not None else entry.offset]
 
     def emit(self, plan: TapePlan) -> Sequence[SSAValue]:
-        """Emit the stores of a tape. Gives the tape; without a nest a result of ifs for each value."""
+        """Emit the stores of a tape. Returns the tape; without a nest, a result of ifs for each value."""
         if plan not in self._emitted:
             values = [self.value(value) for value in plan.values]
             with located(location_of(values[0])):
@@ -96,7 +97,7 @@ class Tapes:
         return self._emitted[plan]
 
     def value(self, value: ForwardValue) -> SSAValue:
-        """The SSA value that a forward value is, emitted if it is none yet."""
+        """The SSA value of a forward value; emits it if necessary."""
         if isinstance(value, SSAValue):
             return value
         if value not in self._values:
@@ -135,7 +136,7 @@ class Tapes:
 
         before, inside = {}, {}
         if nest.grows and not grows_here:
-            # The trip count of a for is known before it, so that its body need not ask.
+            # The trip count of a for is known before it, so no check is needed in its body.
             loop = nest.loops[nest.grows - 1].op
             (before if isinstance(loop, scf.ForOp) else inside)[loop] = grow
         tape = thread(plan.path, empty, write, before, inside)
@@ -144,7 +145,7 @@ class Tapes:
 
 
 def _empty_tape(plan: TapePlan, rows: Rows, element: Attribute) -> SSAValue:
-    """A tape above the nest: as long as it will be, where that is known."""
+    """A tape above the nest, in its final length if that is known."""
     width = plan.width
     with building(InsertPoint.before(plan.path[0][0])):
         if rows.capacity is None:
@@ -157,7 +158,7 @@ def _empty_tape(plan: TapePlan, rows: Rows, element: Attribute) -> SSAValue:
 
 
 def _growth(rows: Rows, width: int) -> Update:
-    """Makes a tape long enough for what the loop whose count is not known will write."""
+    """Makes a tape long enough for one trip of the loop whose count is unknown."""
 
     def grow(tape: SSAValue) -> SSAValue:
         loop = rows.nest.loops[rows.nest.grows - 1]
@@ -171,7 +172,7 @@ def _growth(rows: Rows, width: int) -> Update:
 
 
 def _result_of_ifs(value: SSAValue, path: Sequence[Step]) -> SSAValue:
-    """The value as a result of the ifs around it; zeros where the other branch is taken."""
+    """The value as a result of the ifs around it; zeros if the other branch is taken."""
     for op, block in reversed(path):
         assert isinstance(op, scf.IfOp)
         for branch in branches(op):
@@ -188,7 +189,7 @@ def _result_of_ifs(value: SSAValue, path: Sequence[Step]) -> SSAValue:
 
 
 def location_of(value: SSAValue) -> LocationAttr:
-    """Where a value comes from: the location of its op, or of the op whose block it is an argument of."""
+    """The location of a value: that of its op, or of the op whose block has it as an argument."""
     owner = value.owner
     if isinstance(owner, Block):
         parent = owner.parent_op()

@@ -1,7 +1,7 @@
-"""Recovers forward values in the reverse sweep: loads, counts, recomputes, reads and re-reads them as was decided.
+"""Recovers forward values in the reverse sweep: loads, counts, recomputes, reads and re-reads them as decided.
 
-Reads: a decision. Writes: loads and recomputations at the heads of reverse blocks, before the block undoes writes. What
-needs an array that is live only later comes as soon as it is.
+Reads: a decision. Writes: loads and recomputations at the heads of reverse blocks, before the block undoes writes. A
+value that needs a later version of an array is recovered as soon as that version is live.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from mlirad.dialect.core.op import NdOp
 
 @dataclass(frozen=True)
 class Point:
-    """Where in a reverse block ops go: ahead of `before`. Level 0 is its head, then come the points of an `Undo`."""
+    """A position for ops in a reverse block: before `before`. Level 0 is the head; the points of an `Undo` follow."""
 
     level: int
     before: Operation
@@ -47,9 +47,9 @@ class Point:
 
 @dataclass
 class Sweep:
-    """The forward values that are recovered so far, each in the reverse block of its own block.
+    """The forward values recovered so far, each in the reverse block of its own block.
 
-    heads: for values that are re-read at the head of a block, or before it, the array that holds them there.
+    heads: for each value that is re-read at the head of a block, or before it, the array that holds it there.
     """
 
     entry: Block
@@ -63,12 +63,12 @@ class Sweep:
     _begun: dict[Block, Operation] = field(default_factory=dict)
 
     def put(self, value: SSAValue, recovered: SSAValue, point: Point) -> None:
-        """From this point on, `recovered` stands for the value."""
+        """From this point on, use `recovered` for the value."""
         self.recovered[value] = recovered
         self._points[value] = point
 
     def begin(self, first: SSAValue) -> None:
-        """The head of first's block ends ahead of it, if it has not ended yet."""
+        """End the head of first's block before first, if the head has not ended yet."""
         block = block_of(first)
         assert isinstance(first.owner, Operation)
         self._begun.setdefault(block, first.owner)
@@ -91,7 +91,7 @@ class Sweep:
                 self.count(defining_block(value), "carried")
 
     def value(self, value: ForwardValue) -> SSAValue:
-        """What stands for a forward value in the reverse block of its block."""
+        """The replacement of a forward value in the reverse block of its block."""
         pending = [value]
         while pending:
             top = pending[-1]
@@ -110,11 +110,11 @@ class Sweep:
         return defining_block(value) is self.entry or value in self.recovered
 
     def count(self, block: Block, how: str, number: int = 1) -> None:
-        """Note how a value of a forward block is recovered."""
+        """Record how a value of a forward block is recovered."""
         self.counts.setdefault(block, Counter())[how] += number
 
     def describe(self) -> None:
-        """Write the counts on the loops of the reverse sweep; the counts of a branch on the loop around it."""
+        """Write the counts on the loops of the reverse sweep. The counts of a branch go on the loop around it."""
         of_loop: dict[Operation, Counter[str]] = {}
         for block, counts in self.counts.items():
             op = self.replays[block].parent_op()
@@ -144,10 +144,11 @@ class Sweep:
                     array = self.heads[value]
                     return array if op is None else subset_of(op).read(Expr(array), list(map(Expr, operands))).value
                 case FromLaterTrip():
-                    raise AssertionError("what a reverse loop carries is recovered by `carry`")
+                    raise AssertionError("a value carried by a reverse loop is recovered by `carry`")
 
     def _shared(self, value: SSAValue, plan: Recompute, again: Sequence[SSAValue]) -> SSAValue:
-        """The recomputed result that stands for a value; the others stand for theirs, if that is their plan too."""
+        """The recomputed result for a value. The op's other results also use the recomputed ones, if that is their plan
+        too."""
         for other, recovered in zip(plan.op.results, again, strict=True):
             if other is not value and self.plans.get(other) == plan and other not in self.recovered:
                 self.recovered[other] = recovered
@@ -156,7 +157,7 @@ class Sweep:
         return again[plan.op.results.index(value)]
 
     def _point(self, value: SSAValue, plan: Unstored) -> Point:
-        """Where a value is recovered: at the head of its reverse block, or where the last of its operands is."""
+        """Where a value is recovered: at the head of its reverse block, or at the point of its last operand."""
         block = block_of(value)
         late = [self._points[each] for each in plan.operands if each in self._points and block_of(each) is block]
         if not late:
@@ -188,7 +189,7 @@ class Sweep:
 
 
 def _name_of(plan: Unstored, value: SSAValue) -> str | None:
-    """How a value that is not loaded is recovered, in a word; None for arithmetic on counters, which costs nothing."""
+    """How a value that is not loaded is recovered, in a word. None for arithmetic on counters, which is free."""
     match plan:
         case Reread():
             return "re_read"
@@ -207,7 +208,7 @@ def _count(operands: Sequence[SSAValue], by: int, counter: SSAValue | None) -> S
 
 
 def _recompute(op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """The results of the op once more, on the operands as the reverse sweep has them."""
+    """The results of the op again, computed from the operands in the reverse sweep."""
     if isinstance(op, NdOp):
         return [result.value for result in op.recomputed(*operands)]
     return insert(op.clone(dict(zip(op.operands, operands, strict=True)))).results

@@ -1,7 +1,7 @@
-"""Makes the forward values that the reverse sweep needs available to it: recomputed, re-read, undone or stored.
+"""Makes forward values available to the reverse sweep: recomputed, re-read, undone or stored.
 
-Reads: functions with residual markers. Writes: recomputations in the reverse sweep, tapes where that would cost more.
-Leaves: no marker except `ad.turn`; ordinary loops over ordinary arrays, which can be differentiated again.
+Reads: functions with residual markers. Writes: recomputations in the reverse sweep, and tapes where recomputing would
+cost more. Leaves: no marker except `ad.turn`; ordinary loops over ordinary arrays, which can be differentiated again.
 
 First `decide` gives each value a recovery plan, and changes nothing. Then `Tapes`, `Sweep` and `Undo` emit the plans.
 """
@@ -84,7 +84,7 @@ class Tape(ModulePass):
 
 
 def has_markers(function: func.FuncOp) -> bool:
-    """Whether reverse blocks name forward values: they do not in straight code."""
+    """Whether reverse blocks name forward values; straight code has no such markers."""
     return bool(find(function, RecordOp) or find(function, ReplayOp))
 
 
@@ -100,8 +100,8 @@ def close(entry: Block) -> None:
 class Markers:
     """The markers of one function, whose own block is `entry`.
 
-    needed: the forward value that each residual stands for. reverse_blocks: the replay of each forward block that is
-    recorded, and of the blocks around it.
+    needed: the forward value of each residual. reverse_blocks: the replay of each recorded forward block, and of the
+    blocks around it.
     """
 
     entry: Block
@@ -128,7 +128,7 @@ def find_markers(entry: Block) -> Markers:
 
 
 def emit(markers: Markers, decision: Decision) -> None:
-    """Replace each residual by the value that is recovered as was decided, and erase the markers."""
+    """Replace each residual by the value recovered as decided, and erase the markers."""
     tapes = Tapes()
     for value in decision.plans:
         if isinstance(value, Overwritten):
@@ -149,7 +149,7 @@ def emit(markers: Markers, decision: Decision) -> None:
 
 
 def _meaning(residual: ResidualOp, records: Mapping[int, RecordOp]) -> SSAValue:
-    """The forward value that a residual stands for."""
+    """The forward value of a residual."""
     replay = residual.trip.owner
     assert isinstance(replay, ReplayOp)
     return records[replay.block.value.data].values[residual.number.value.data]

@@ -1,9 +1,9 @@
 """Undoes writes: threads arrays through the reverse sweep, beside their cotangents, from their final versions back to
 the first, and re-reads values from the live versions.
 
-Reads: a decision. Writes: the reverse sweep of its histories. Leaves: the values that are re-read, each at its point.
-Writes are undone as early as possible: at the head of a reverse block. The exception are writes that the forward
-sweep does before a loop or branch in which others are undone, or in which the array is read.
+Reads: a decision. Writes: the reverse sweep of its histories. Leaves: the re-read values, each at its point. Writes are
+undone as early as possible: at the head of a reverse block. The exceptions are writes before a loop or branch that
+undoes other writes, or that reads the array.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from mlirad.dialect.core.op import NdOp, written_subset
 from mlirad.dialect.core.subset import Subset
 
 LiveVersions = dict[SSAValue, SSAValue]
-"""The forward versions of arrays that are live, and what stands for each in the reverse sweep."""
+"""The live forward versions of arrays, each with its value in the reverse sweep."""
 
 
 @dataclass
 class Undo:
-    """The walk over the reverse sweep of one function."""
+    """The backward walk over the reverse sweep of one function."""
 
     sweep: Sweep
     undoing: Undoing
@@ -40,7 +40,7 @@ class Undo:
             self._region(root, {final: final for final in finals})
 
     def _region(self, op: StructuredOp, live: LiveVersions) -> Operation | None:
-        """Walk through a loop or branch; gives its reverse, if it has one."""
+        """Walk through a loop or branch. Returns its reverse, if it has one."""
         threaded = [k for k in self.undoing.threaded.get(op, ()) if op.results[k] in live]
         given = {k: live.pop(op.results[k]) for k in threaded}
         for value, version in self.undoing.through.get(op, ()):
@@ -53,7 +53,7 @@ class Undo:
         return reverse
 
     def _is_changed(self, op: StructuredOp) -> bool:
-        """Whether the arrays after the op are others than those before it."""
+        """Whether the op changes the live arrays."""
         return op in self.undoing.exchanging or any(op.is_ancestor(write) for write in self.undoing.undone)
 
     def _loop(
@@ -94,7 +94,7 @@ class Undo:
         live.update((version, ends[0][version]) for version in restored if version not in changed)
 
     def _block(self, block: Block, live: LiveVersions) -> LiveVersions:
-        """Walk through a block at whose end the versions in `live` are live; gives those at its beginning."""
+        """Walk through a block. `live`: the live versions at its end. Returns the live versions at its beginning."""
         replay = self.sweep.replays.get(block)
         for value, version in self.undoing.at_head.get(block, ()):
             self.sweep.heads[value] = live[version]
@@ -116,8 +116,8 @@ class Undo:
         return live
 
     def _note(self, live: LiveVersions, block: Block, point: Point | None) -> None:
-        """Whole arrays that are re-read, those of the block: an array from around it is live there once the reverse of
-        the loop or branch that the block belongs to has given it."""
+        """Note the re-read whole arrays of the block. An array from around it is live once the reverse of the block's
+        loop or branch has returned it."""
         for version, array in live.items():
             is_own = block_of(version) is block
             if is_own and version in self.undoing.in_place and version not in self.sweep.recovered:

@@ -247,7 +247,7 @@ def raises(x):
     [
         (while_of_values, "how often this loop runs"),
         (chosen_element, "which elements are used here"),
-        (powers, "a function is called here that calls itself"),
+        (powers, "this call is recursive"),
     ],
 )
 def test_what_the_values_decide_is_refused(function: Any, message: str) -> None:

@@ -1,4 +1,4 @@
-"""The cheapest cut of a network: Dinic's maximum flow. Knows nothing of IR."""
+"""The minimum cut of a network: Dinic's maximum flow. Knows nothing of IR."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Network:
         self.capacity.setdefault(end, {}).setdefault(start, 0.0)
 
     def cut(self) -> set[Hashable] | None:
-        """The source's side of the cheapest cut, the smallest there is; None if every cut costs infinitely much.
+        """The source's side of the minimum cut, as small as possible; None if every cut has infinite capacity.
 
         Consumes the capacities.
         """
@@ -51,9 +51,9 @@ class Network:
     def _augment(
         self, level: dict[Hashable, int], order: dict[Hashable, list[Hashable]], position: dict[Hashable, int]
     ) -> float:
-        """Push flow along one shortest path; gives how much, 0 if there is none.
+        """Push flow along one shortest path. Returns how much; 0 if there is no path.
 
-        position: the edge at which a node's search is; the edges before it lead nowhere on these levels.
+        position: the next edge to try at each node; the edges before it are dead ends on these levels.
         """
         path = [self.source]
         while path[-1] != self.sink:

@@ -1,8 +1,8 @@
-"""Decides what the tape stores, what is recomputed, and which writes are undone: the cheapest of all choices together.
+"""Decides which values the tape stores, which are recomputed, and which writes are undone, at the least total cost.
 
-Reads: the forward sweep, and what the reverse sweep names of it. Writes: nothing. Gives: the decision.
-One minimum cut of a network. Storing a value costs bytes times trips; so does undoing the writes of an array, of the
-elements that they overwrite.
+Reads: the forward sweep, and the forward values that the reverse sweep names. Writes: nothing. Gives: the decision.
+The decision is one minimum cut of a network. Storing a value costs bytes times trips. Undoing the writes of an array
+costs the bytes of the overwritten elements times trips.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ Value = TypeVar("Value")
 def decide(entry: Block, replays: Mapping[Block, ReplayOp], needed: Mapping[ResidualOp, SSAValue]) -> Decision:
     """The recovery plans of the function whose own block is `entry`.
 
-    replays: of the blocks that have a reverse. needed: what each residual stands for.
-    Raises DifferentiationError if what is needed can neither be stored nor be recovered.
+    replays: for each block that has a reverse. needed: the forward value of each residual.
+    Raises DifferentiationError if a needed value can neither be stored nor be recovered.
     """
     histories, final = Histories(entry), FinalArrays(entry)
     timing = Timing(histories, final, replays, needed)
@@ -54,13 +54,13 @@ def decide(entry: Block, replays: Mapping[Block, ReplayOp], needed: Mapping[Resi
 
 
 def _decision(reach: Reach, timing: Timing, stored: set[ForwardValue]) -> Decision:
-    """What follows from the values that are stored."""
+    """The decision that follows from the stored values."""
     recovery, final = reach.recovery, reach.reach(stored)
     plans: dict[ForwardValue, Plan] = {}
     for value in final.users:
         if isinstance(value, SSAValue) and value not in stored and not recovery.is_visible(value):
             plan = recovery.plan(value)
-            assert plan is not None, "what cannot be recomputed is stored"
+            assert plan is not None, "a value that cannot be recomputed is stored"
             plans[value] = plan
     entries = Entries(recovery, plans)
     entries.store(value for value in final.users if value in stored and not recovery.is_visible(value))
@@ -68,7 +68,7 @@ def _decision(reach: Reach, timing: Timing, stored: set[ForwardValue]) -> Decisi
 
 
 def _undoing(reach: Reach, timing: Timing, final: Reached) -> Undoing:
-    """How the reverse sweep comes to the versions that are re-read."""
+    """How the reverse sweep restores the versions that are re-read."""
     finals: dict[StructuredOp, dict[SSAValue, None]] = {}
     at_head: dict[Block, list[tuple[SSAValue, SSAValue]]] = {}
     through: dict[Operation, list[tuple[SSAValue, SSAValue]]] = {}
@@ -108,9 +108,9 @@ def _frozen(lists: Mapping[Key, Iterable[Value]]) -> Mapping[Key, tuple[Value, .
 def _carried(
     recovery: Recovery, reached: Reached, stored: set[ForwardValue], replays: Mapping[Block, ReplayOp]
 ) -> dict[SSAValue, Carry]:
-    """Numbers that a loop yields for a carry whose argument is stored: they are the argument in the next trip.
+    """Numbers yielded for a carry whose argument is stored: each is the argument in the next trip.
 
-    After the last trip the number is the loop's result, which is visible if the loop is in no other.
+    After the last trip the number is the loop's result, which is visible if the loop is not inside another.
     """
     carried: dict[SSAValue, Carry] = {}
     for op in recovery.entry.ops:
@@ -126,7 +126,7 @@ def _carried(
 
 
 def _comes_back(arg: SSAValue, value: SSAValue, carried: Mapping[SSAValue, Carry]) -> bool:
-    """Whether an argument comes, from trip to trip, from `value` itself, as where two carries are exchanged."""
+    """Whether an argument comes, through the trips, from `value` itself, for example if two carries are exchanged."""
     while arg is not value and arg in carried:
         arg = carried[arg].arg
     return arg is value
@@ -136,10 +136,10 @@ def _comes_back(arg: SSAValue, value: SSAValue, carried: Mapping[SSAValue, Carry
 
 
 def _cut(reach: Reach, reached: Reached) -> set[ForwardValue]:
-    """Which values to store so that all others that are needed can be recovered, at the least cost.
+    """Which values to store so that all other needed values can be recovered, at the least cost.
 
-    Each value is an edge, whose capacity is the price of storing it, and is fed by the cost of recomputing it; between
-    values no edge can be cut. y = sin(x), which a residual needs:
+    Each value is an edge whose capacity is the cost of storing it; a source edge adds the cost of recomputing it. Edges
+    between values cannot be cut. Example: y = sin(x), which a residual needs:
 
         source --inf--> (x, in) --price--> (x, out) --inf--> (y, in) --price--> (y, out) --inf--> sink
         source --cost of sin-----------------------------------^

@@ -1,7 +1,7 @@
-"""Gives stored values tape entries, and stores what else is needed to find and read an entry.
+"""Gives stored values tape entries, and also stores the values that are needed to find and read an entry.
 
 Reads: the forward sweep. Writes: nothing. The numbers of one block and type share a tape, side by side in a row. Each
-array has its own tape: it must be copied before it is overwritten, and fills a row.
+array has its own tape, and fills a row, because it must be copied before it is overwritten.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mlirad.dialect.core import types
 
 @dataclass
 class Entries:
-    """The tapes of one function. plans: of the values that are not stored; gets a `Load` for each that is."""
+    """The tapes of one function. plans: of the values that are not stored; each stored value gets a `Load`."""
 
     recovery: Recovery
     plans: dict[ForwardValue, Plan]
@@ -50,7 +50,7 @@ class Entries:
         bounds: tuple[int, ...] = ()
         if nest is not None:
             bounds = tuple(bound for bound in bounds_of(values[0]) if bound is not None)
-            assert len(bounds) == len(types.shape(values[0].type)), "storing what has no bound costs infinitely much"
+            assert len(bounds) == len(types.shape(values[0].type)), "a value without a bound costs infinitely much"
         width = prod(bounds) if types.is_tensor(values[0].type) else len(values)
         tape = TapePlan(tuple(values), path, nest, width, bounds)
         for offset, value in enumerate(values):
@@ -59,10 +59,10 @@ class Entries:
         return tape
 
     def _what_entries_need(self, tape: TapePlan) -> list[TapePlan]:
-        """The tapes of the number that rows are counted from, and of sizes, if they are to be stored.
+        """The tapes of the number that rows are counted from, and of sizes, if these are stored.
 
-        Each is a forward value like any other, but a tape is read at the head of a reverse block: what is re-read may
-        come later.
+        Each is a forward value like any other. But a tape is read at the head of a reverse block, and a re-read value
+        may be available only later.
         """
         wanted: list[ForwardValue] = [] if tape.nest is None or tape.nest.base is None else [tape.nest.base]
         for value in tape.values:
@@ -72,7 +72,7 @@ class Entries:
         return [self._tape([value]) for value in wanted if not self._is_recovered_early(value)]
 
     def _is_recovered_early(self, value: ForwardValue) -> bool:
-        """Whether a value is visible or is recovered at the head of its reverse block; plans it if it only counts."""
+        """Whether a value is visible or recovered at the head of its reverse block. Adds its plan if it only counts."""
         if self.recovery.is_visible(value):
             return True
         if isinstance(value, SSAValue) and value not in self.plans and self.recovery.is_counted(value):
@@ -88,13 +88,13 @@ class Entries:
         return True
 
     def _count(self, value: SSAValue) -> None:
-        """Plan a value that is arithmetic on counters, and what it is computed from."""
+        """Plan a value that is arithmetic on counters, together with its operands."""
         pending = [value]
         while pending:
             each = pending.pop()
             if each not in self.plans and not self.recovery.is_visible(each):
                 plan = self.recovery.plan(each)
-                assert plan is not None, "what is counted can be recomputed"
+                assert plan is not None, "a counted value can be recomputed"
                 self.plans[each] = plan
                 pending += plan.operands
 
@@ -105,7 +105,7 @@ def _sizes(array: ForwardValue) -> tuple[ForwardValue, ...]:
 
 
 def _size(array: ForwardValue, axis: int) -> ForwardValue:
-    """A size of a stored array: an SSA value, or what becomes one where the size is first known."""
+    """A size of a stored array: an SSA value, or a `Size` to be emitted where the size is first known."""
     if isinstance(array, Overwritten):
         return Size(array, axis, array.block)
     assert isinstance(array, SSAValue)
@@ -114,7 +114,8 @@ def _size(array: ForwardValue, axis: int) -> ForwardValue:
 
 
 def _place(value: ForwardValue, order: dict[Operation, int]) -> tuple[float, int]:
-    """Where a value is defined. A block's arguments come with the op of the block, which is before its ops."""
+    """The position where a value is defined. Arguments of a block count as the op of the block, before the block's
+    ops."""
     if isinstance(value, Overwritten):
         return order[value.write] - 0.5, 0
     assert isinstance(value, SSAValue)

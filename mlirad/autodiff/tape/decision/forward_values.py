@@ -1,4 +1,4 @@
-"""The forward values that the reverse sweep needs: SSA values, and three kinds that are emitted only if needed.
+"""The forward values that the reverse sweep needs: SSA values, and three kinds that are emitted only on demand.
 
 Reads: the forward sweep. Writes: nothing.
 """
@@ -20,7 +20,7 @@ from mlirad.dialect.core.subset import Subset
 
 @dataclass(frozen=True)
 class Overwritten:
-    """The part of an array that a write overwrites, as it is before the write."""
+    """The part of an array that a write overwrites, before the write."""
 
     write: NdOp
 
@@ -35,7 +35,7 @@ class Overwritten:
 
 @dataclass(frozen=True)
 class Size:
-    """The size of `array` along an axis, where the size is no SSA value yet. It will be defined in `block`."""
+    """The size of `array` along an axis, if it is not an SSA value yet. It will be defined in `block`."""
 
     array: SSAValue | Overwritten
     axis: int
@@ -62,12 +62,13 @@ ForwardValue = SSAValue | Overwritten | Size | Base
 
 
 def defining_block(value: ForwardValue) -> Block:
-    """The block that a value is, or will be, defined in."""
+    """The block in which a value is or will be defined."""
     return block_of(value) if isinstance(value, SSAValue) else value.block
 
 
 def op_of(value: ForwardValue) -> Operation | None:
-    """The op that a value is, or will be, defined by or next to; None for a block's argument."""
+    """The op that defines, or will define, a value, or next to which it will be defined; None for a block's
+    argument."""
     match value:
         case Overwritten(write=write):
             return write
@@ -90,7 +91,7 @@ def bounds_of(value: ForwardValue) -> list[int | None]:
 
 
 def _room(subset: Subset, axis: int) -> int | None:
-    """How much of a subset the array has room for along one of its axes."""
+    """The extent that the array allows a subset along one of its axes."""
     whole, along = size_bounds(subset.array)[axis], subset.ranges[axis]
     return whole if whole is None or along is None else -(-whole // abs(along.stride))
 

@@ -1,4 +1,4 @@
-"""The histories of a function: arrays that its loops and branches overwrite, grouped by which are undone together.
+"""The histories of a function: arrays that its loops and branches overwrite, grouped by the need to undo them together.
 
 Reads: the forward sweep. Writes: nothing.
 """
@@ -34,8 +34,8 @@ class History:
 class Histories:
     """All histories of one function.
 
-    readings: what may be re-read. overwritten: for writes, the value of a read before them of what they overwrite. Such
-    a value is stored, because undoing the write needs it.
+    readings: the values that can be re-read. overwritten: for each write, a value that was read before it from the part
+    that it overwrites. Such a value is stored, because undoing the write needs it.
     """
 
     entry: Block

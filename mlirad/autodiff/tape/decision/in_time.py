@@ -1,7 +1,7 @@
-"""Which values the reverse sweep can re-read at the time at which it needs them.
+"""Finds the values that the reverse sweep can re-read before it needs them.
 
 Reads: the forward and the reverse sweep. Writes: nothing. Writes are undone as early as possible: at the head of the
-reverse block, except those that the forward sweep does before a loop or branch that the array is threaded through.
+reverse block. The exceptions are writes before a loop or branch through which the array is threaded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mlirad.dialect.core.op import NdOp
 
 
 def reverse_of(op: Operation, replays: Mapping[Block, ReplayOp]) -> Operation | None:
-    """The loop or branch of the reverse sweep that reverses a forward one."""
+    """The loop or branch of the reverse sweep that reverses a forward loop or branch."""
     for region in op.regions:
         for block in region.blocks:
             if block in replays:
@@ -33,7 +33,8 @@ def reverse_of(op: Operation, replays: Mapping[Block, ReplayOp]) -> Operation | 
 
 @dataclass
 class Timing:
-    """The order in which the reverse sweep undoes, re-reads and needs. replays: of the blocks that have a reverse."""
+    """The order in which the reverse sweep undoes writes, re-reads values and needs them. replays: for reversed
+    blocks."""
 
     histories: Histories
     final: FinalArrays
@@ -52,7 +53,7 @@ class Timing:
         self._passages = {*findings.threaded, *(op for op in through if op is not None)}
 
     def is_at_head(self, reading: Reading) -> bool:
-        """Whether the array as it is at the end of the value's block still holds what is read."""
+        """Whether the array at the end of the value's block still holds the value."""
         if reading.value not in self._at_head:
             self._at_head[reading.value] = (
                 reading.origin.head is not None
@@ -64,7 +65,7 @@ class Timing:
     def _is_apart(self, write: NdOp, reading: Reading) -> bool:
         written, read = (self.histories.member(version) for version in (write.results[0], reading.version))
         if written is not None and read is not None and written is not read:
-            return True  # a loop in between may write other arrays as well
+            return True  # a loop in between may also write other arrays
         if reading.access is None:
             return False
         return self.final.is_apart(access(write, subset_of(write)), reading.access, reading.version)
@@ -72,8 +73,8 @@ class Timing:
     # --- the walk does not go there, or cannot yet ----------------------------------------------------------------
 
     def impossible(self, reach: Reach, reached: Reached) -> Iterator[SSAValue]:
-        """Readings whose writes are where the reverse sweep does not go, and readings that decide at which index the
-        walk writes or reads, before it comes to them."""
+        """Readings whose writes the reverse sweep does not reach, and readings that it needs too early: they decide at
+        which index the walk writes or reads."""
         for value, reading in reached.readings.items():
             root = self.histories.history(reading).root
             exchanging = (op for op in self.histories.findings.exchanging if root.is_ancestor(op))
@@ -99,7 +100,7 @@ class Timing:
             pending += [(operand, history) for operand in plan.operands]
 
     def _indices(self, recovery: Recovery, reached: Reached) -> Iterator[tuple[History, SSAValue]]:
-        """The indices at which the walk writes and reads, and the history it is for."""
+        """The indices at which the walk writes and reads, each with its history."""
         for write in reached.undone:
             history = self.histories.member(write.results[0])
             assert history is not None
@@ -119,7 +120,7 @@ class Timing:
     # --- the walk comes there too late --------------------------------------------------------------------------
 
     def too_late(self, reached: Reached) -> Iterator[SSAValue]:
-        """Readings that the reverse sweep comes to only after it has needed the value."""
+        """Readings that the reverse sweep reaches only after it has needed the value."""
         for value, reading in reached.readings.items():
             is_early = self.is_at_head(reading) or reading.through is not None
             passage = None if is_early else self._next_passage(reading)
@@ -127,14 +128,14 @@ class Timing:
                 yield value
 
     def _next_passage(self, reading: Reading) -> Operation | None:
-        """The first loop or branch after the value that an array is threaded through, or read in."""
+        """The first loop or branch after the value that reads an array, or through which one is threaded."""
         op = reading.read if isinstance(reading.value.owner, Block) else reading.read.next_op
         while op is not None and not (op in self._passages and reverse_of(op, self.replays) is not None):
             op = op.next_op
         return op
 
     def _is_in_time(self, value: SSAValue, passage: Operation, reached: Reached) -> bool:
-        """Whether all that needs the value, or something recomputed from it, comes after the reverse of `passage`."""
+        """Whether all uses of the value, and of values recomputed from it, come after the reverse of `passage`."""
         block = block_of(value)
         reverse = reverse_of(passage, self.replays)
         assert reverse is not None and reverse.parent is not None

@@ -1,15 +1,15 @@
-"""Which versions of arrays are live where, while the reverse sweep undoes the writes of a nest of loops one by one.
+"""Finds where each version of an array is live, while the reverse sweep undoes the writes of a loop nest one by one.
 
-Reads: the forward sweep. Writes: nothing. Gives: what can be re-read of live versions, and which arrays the reverse
-sweep takes through which loops and branches.
+Reads: the forward sweep. Writes: nothing. Gives: the values that can be re-read from live versions, and the arrays that
+the reverse sweep threads through each loop and branch.
 
-The walk goes backwards over a block, from the versions that are live at its end. Undoing a write makes the version
-live that the write overwrote:
+The walk goes backwards over a block, starting from the versions that are live at its end. Undoing a write makes the
+overwritten version live:
 
     %b = nd.insert %v, %a[%i]      // %b is live after it, %a before it
 
-A loop whose body leads from what it yields back to its arguments turns its results into its initial values. It may
-exchange the arrays.
+If a loop's body leads from its yielded arrays back to its arguments, the loop turns its results into its initial
+values. It may exchange the arrays.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Numbers = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Origin:
-    """How a version became live in its block: from the version `head` at the block's end, by undoing writes.
+    """How a version became live in its block: by undoing writes, starting from the version `head` at the block's end.
 
-    head: None if it is not known which version at the end it comes from.
+    head: None if that version is not known.
     """
 
     head: SSAValue | None
@@ -43,10 +43,10 @@ class Origin:
 
 @dataclass(frozen=True)
 class Reading:
-    """A forward value that can be re-read from `version`, which is live where the walk comes to the value.
+    """A forward value that can be re-read from `version`, which is live when the walk reaches the value.
 
-    access: which elements it is; None: it is the whole array. read: the op that reads or writes them.
-    origin: of the version. through: the op of the version's block that contains the reader, if it is not in that block.
+    access: the elements of the value; None: the whole array. read: the op that reads or writes them. origin: of the
+    version. through: the op of the version's block that contains the reader, if the reader is in an inner block.
     """
 
     value: SSAValue
@@ -59,10 +59,10 @@ class Reading:
 
 @dataclass
 class Findings:
-    """What the walk over a region finds. threaded: for each loop or branch, the results that the walk goes through.
+    """The results of the walk over a region. threaded: for each loop or branch, the results that the walk goes through.
 
-    restored: for each branch, the versions from before it that both sides lead back to. exchanging: the loops that
-    permute their arrays.
+    restored: for each branch, the earlier versions to which both sides lead back. exchanging: the loops that permute
+    their arrays.
     """
 
     threaded: dict[Operation, Numbers] = field(default_factory=dict)
@@ -89,9 +89,9 @@ class Walk:
     _loops: dict[tuple[Operation, Numbers], tuple[Findings, LiveVersions]] = field(default_factory=dict)
 
     def region(self, op: StructuredOp, threaded: Numbers) -> tuple[Findings, dict[SSAValue, int | None]]:
-        """Walk through a loop or branch whose results `threaded` are live.
+        """Walk through a loop or branch with the live results `threaded`.
 
-        Gives the versions that are live before it, and the result each comes from; None: not known.
+        Returns the versions that are live before it, each with the result that it comes from; None: unknown.
         """
         if isinstance(op, scf.IfOp):
             return self._branch(op, threaded)
@@ -140,7 +140,7 @@ class Walk:
         return here, came
 
     def block(self, block: Block, live: LiveVersions) -> tuple[Findings, LiveVersions]:
-        """Walk through a block at whose end the versions in `live` are live."""
+        """Walk backwards through a block. `live`: the versions that are live at its end."""
         findings, live = Findings(), dict(live)
         for version, origin in live.items():
             _add_whole(findings, version, origin, block)

@@ -1,4 +1,4 @@
-"""The loops around a stored value, and how many of their trip counts are known before the outermost one starts.
+"""The loops around a stored value, and how many of their trip counts are known before the outermost loop starts.
 
 Reads: the forward sweep. Writes: nothing.
 """
@@ -20,7 +20,7 @@ Step = tuple[Operation, Block]
 
 
 def path_to(block: Block, entry: Block) -> tuple[Step, ...]:
-    """The region ops around a block, outermost first, each with the block of it that contains the next."""
+    """The region ops around a block, outermost first, each with its block that contains the next op."""
     steps: list[Step] = []
     while block is not entry:
         op = block.parent_op()
@@ -34,8 +34,8 @@ def path_to(block: Block, entry: Block) -> tuple[Step, ...]:
 class Nest:
     """Loops, outermost first. The trip counts of all loops after number `grows` (from 1) are known above the nest.
 
-    The count of loop number `grows` is not: a tape for the nest grows. 0: all counts are known. base: of that loop, if
-    there are loops around it.
+    The count of loop number `grows` is not known, so a tape for the nest grows. 0: all counts are known. base: of that
+    loop, if there are loops around it.
     """
 
     loops: tuple[Loop, ...]
@@ -65,7 +65,7 @@ class Nests:
         return isinstance(loop.op, scf.ForOp) and self._is_known_above(loop.op.ub)
 
     def _is_known_above(self, value: SSAValue) -> bool:
-        """Whether a value is index arithmetic on what is known above the nest."""
+        """Whether a value is index arithmetic on values that are known above the nest."""
         if value not in self._is_known:
             op = value.owner
             if isinstance(op, Block) or op.parent is self.entry:

@@ -1,6 +1,6 @@
-"""What a decision is made of: one recovery plan for each forward value, the tapes, and the writes that are undone.
+"""The parts of a decision: a recovery plan for each forward value, the tapes, and the writes that are undone.
 
-Nothing here can be changed after it was made, and emission reads nothing else about what was decided.
+All of these are immutable, and emission reads nothing else of the decision.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class TapePlan:
 
 @dataclass(frozen=True)
 class TapeEntry:
-    """Where a stored value is: `offset` elements after the beginning of a row. sizes: the unknown ones of an array."""
+    """The location of a stored value: `offset` elements after the beginning of a row. sizes: the unknown sizes of an
+    array."""
 
     tape: TapePlan
     offset: int
@@ -54,7 +55,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Count:
-    """`operands[0] + by * counter` (without an operand: `by * counter`), of the counter of the reverse loop."""
+    """`operands[0] + by * counter` (without operands: `by * counter`), for the counter of the reverse loop."""
 
     operands: tuple[SSAValue, ...]
     by: int
@@ -63,7 +64,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Recompute:
-    """The op that defines the value once more. A read may have the final array as its first operand."""
+    """Emit the op that defines the value again. A read may have the final array as its first operand."""
 
     op: Operation
     operands: tuple[SSAValue, ...]
@@ -72,7 +73,7 @@ class Recompute:
 
 @dataclass(frozen=True)
 class ReadFinal:
-    """Read the value from the final array (`operands[0]`) that the forward sweep writes it to, at the places."""
+    """Read the value from the final array (`operands[0]`) to which the forward sweep writes it, at these indices."""
 
     written: Subset
     operands: tuple[SSAValue, ...]
@@ -81,9 +82,9 @@ class ReadFinal:
 
 @dataclass(frozen=True)
 class Reread:
-    """Re-read the value from an array, once all writes that came later are undone.
+    """Re-read the value from an array, once all later writes are undone.
 
-    op: the read or write whose part is read; None: the value is the whole array. operands: its places.
+    op: the op that reads or writes this part; None: the value is the whole array. operands: its indices.
     """
 
     version: SSAValue
@@ -94,7 +95,7 @@ class Reread:
 
 @dataclass(frozen=True)
 class FromLaterTrip:
-    """The argument of `carry` in the trip after, which the reverse sweep recovers first and carries to this trip."""
+    """The argument of `carry` in the next trip. The reverse sweep recovers it first and carries it to this trip."""
 
     carry: Carry
     cost: ClassVar[float] = 0.0
@@ -113,16 +114,16 @@ Plan = Load | Unstored
 
 @dataclass(frozen=True)
 class Undoing:
-    """The walk of arrays backwards through the reverse sweep, and the writes that are undone on it.
+    """The backward walk of arrays through the reverse sweep, and the writes that it undoes.
 
     finals: where the walk starts: final arrays of loops and branches of the function's own block.
-    threaded: the results of a loop or branch whose arrays the walk takes through it, by number.
-    exchanging: the loops that permute the arrays that they carry.
-    restored: for each branch, the arrays from before it that both of its sides lead back to.
-    undone: for each write that is undone, what it overwrote.
+    threaded: for each loop or branch, the numbers of the results whose arrays the walk takes through it.
+    exchanging: the loops that permute their carried arrays.
+    restored: for each branch, the earlier arrays to which both of its sides lead back.
+    undone: for each undone write, the value that it overwrote.
     at_head: for each block, the values that are re-read at its head, with the array at its end that still holds them.
     through: for each loop or branch, the values inside that are re-read from an array of the block around it.
-    in_place: what is re-read where the walk comes to it.
+    in_place: the values that are re-read where the walk reaches them.
     """
 
     finals: Mapping[StructuredOp, tuple[SSAValue, ...]]
@@ -137,7 +138,7 @@ class Undoing:
 
 @dataclass(frozen=True)
 class Decision:
-    """plans: of every value that the reverse sweep needs and does not see. tapes: in the order they are emitted in."""
+    """plans: for each value that the reverse sweep needs and cannot see. tapes: in the order of their emission."""
 
     plans: Mapping[ForwardValue, Plan]
     tapes: tuple[TapePlan, ...]

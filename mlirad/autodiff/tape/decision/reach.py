@@ -1,4 +1,4 @@
-"""Which forward values the reverse sweep may need, directly or to recover others, if some of them are stored.
+"""Finds the forward values that the reverse sweep may need, directly or to recover others, given the stored ones.
 
 Reads: the forward sweep. Writes: nothing.
 """
@@ -22,9 +22,9 @@ from mlirad.dialect.core.op import NdOp
 
 @dataclass
 class Reached:
-    """What may be needed. users: for each value those recovered from it. readings: what is re-read.
+    """The values that may be needed. users: for each value, the values recovered from it. readings: the re-read values.
 
-    undone: the writes that are undone for that, each with the value that it overwrote.
+    undone: the writes to undo for these readings, each with the value that it overwrote.
     """
 
     users: dict[ForwardValue, list[SSAValue]] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Reached:
 
 @dataclass(frozen=True)
 class Reach:
-    """Goes from the values that the reverse sweep names (`needed`) to what they are recovered from."""
+    """Goes from the values that the reverse sweep names (`needed`) to the values that they are recovered from."""
 
     recovery: Recovery
     histories: Histories
@@ -42,7 +42,7 @@ class Reach:
     _later_writes: dict[SSAValue, list[NdOp]] = field(default_factory=dict)
 
     def reach(self, stored: Iterable[ForwardValue]) -> Reached:
-        """All that may be needed, if `stored` is."""
+        """All values that may be needed if `stored` are stored."""
         reached, is_stored = Reached(), set(stored)
         pending: list[ForwardValue] = list(self.needed)
         seen = set(pending)
@@ -64,11 +64,11 @@ class Reach:
         return reached
 
     def reading(self, value: SSAValue) -> Reading | None:
-        """The reading that a value's plan is to do; None for any other plan."""
+        """The reading in a value's plan; None for any other plan."""
         return self.recovery.readings[value] if isinstance(self.recovery.plan(value), Reread) else None
 
     def operands(self, value: SSAValue) -> Sequence[ForwardValue]:
-        """What a value is recovered from."""
+        """The values that a value is recovered from."""
         plan = self.recovery.plan(value)
         assert plan is not None
         if (reading := self.reading(value)) is None:
@@ -81,7 +81,7 @@ class Reach:
         return (*plan.operands, *self.histories.history(reading).finals, *undone)
 
     def later_writes(self, reading: Reading) -> list[NdOp]:
-        """The writes that may come after the version that is read, and touch what is read of it."""
+        """The writes that may come after the version that is read, and touch the elements that are read."""
         if reading.value not in self._later_writes:
             writes = self.histories.history(reading).writes
             self._later_writes[reading.value] = [write for write in writes if not self._keeps(write, reading)]

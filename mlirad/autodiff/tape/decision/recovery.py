@@ -1,8 +1,8 @@
-"""How a forward value can be recovered without storing it, and what recovering and storing it costs.
+"""How a forward value can be recovered without storing it, and the costs of recovering and storing it.
 
-Reads: the forward sweep. Writes: nothing. Gives: for each value the best recovery plan but storing. A value is counted
-from the reverse counter, recomputed from others, read from a final array, or re-read from an array whose writes are
-undone. Storing costs bytes times trips, recomputing the cost of the op times trips.
+Reads: the forward sweep. Writes: nothing. Gives: for each value the best recovery plan other than storing. A value is
+counted from the reverse counter, recomputed from others, read from a final array, or re-read from an array whose writes
+are undone. Storing costs bytes times trips; recomputing costs the op's cost times trips.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from mlirad.dialect.core.op import Generic, NdOp, read_subset, written_subset
 UNKNOWN_TRIPS = 100
 UNKNOWN_SIZE = 1000
 _LONG_ARRAY = 64
-"""Elements from which on an array is computed and stored in vectors, which wait for memory; numbers do not."""
+"""Arrays of at least this many elements are computed and stored as vectors, and wait for memory; numbers do not."""
 ROUNDED_EXACTLY = 5
-"""Ops that cost no more than this (+ - * / sqrt) give the same bits on every code path."""
+"""Ops of at most this cost (+ - * / sqrt) give the same bits on every code path."""
 
 
 @dataclass(frozen=True)
 class Recovery:
-    """The recovery plans of one function, whose own block is `entry`. readings: what may be re-read.
+    """The recovery plans of one function, whose own block is `entry`. readings: the values that can be re-read.
 
-    The fields whose names begin with `_` keep answers.
+    The fields with names that begin with `_` are caches.
     """
 
     entry: Block
@@ -52,22 +52,22 @@ class Recovery:
     _trips: dict[Block, float] = field(default_factory=dict)
 
     def is_visible(self, value: ForwardValue) -> bool:
-        """Whether the reverse sweep sees the value itself."""
+        """Whether the reverse sweep can use the value itself."""
         return defining_block(value) is self.entry
 
     def plan(self, value: SSAValue) -> Unstored | None:
-        """How `value` is recovered if it is not stored; None if it can only be stored."""
+        """How `value` is recovered if it is not stored; None if it must be stored."""
         if value not in self._plans:
             self._plans[value] = self._plan(value)
         return self._plans[value]
 
     def without(self, values: Collection[SSAValue]) -> Recovery:
-        """The plans if these values are not to be re-read."""
+        """The plans if these values must not be re-read."""
         readings = {value: reading for value, reading in self.readings.items() if value not in values}
         return replace(self, readings=readings, _plans={})
 
     def carrying(self, carried: Mapping[SSAValue, Carry]) -> Recovery:
-        """The plans if these values are recovered from the arguments of the carries in the trip after."""
+        """The plans if these values are recovered from the arguments of the carries in the next trip."""
         return replace(self, _plans={**self._plans, **{value: FromLaterTrip(each) for value, each in carried.items()}})
 
     def _plan(self, value: SSAValue) -> Unstored | None:
@@ -87,7 +87,7 @@ class Recovery:
         return Reread(reading.version, reading.read, tuple(places_of(reading.read)), float(_elements(value)))
 
     def trips(self, block: Block) -> float:
-        """How often a block runs; a guess where that is not known."""
+        """How often a block runs; a guess if that is unknown."""
         if block not in self._trips:
             op, times = block.parent_op(), 1.0
             if block is not self.entry and op is not None:
@@ -106,18 +106,18 @@ class Recovery:
         return isinstance(value, SSAValue) and self.is_visible(value) and not _is_overwritten(value)
 
     def price(self, value: ForwardValue) -> float:
-        """What it costs to store a value; of a visible array that is overwritten later, the copy that keeps it."""
+        """The cost of storing a value. For a visible array that is overwritten later: the cost of copying it."""
         elements: float | None = elements_of(value)
         if elements is None:
             if not self.is_visible(value):
-                return inf  # its tape entry would have no size
+                return inf  # its tape entry would have no fixed size
             elements = _elements(value)
         size, count = types.itemsize(value.type), elements * self.trips(defining_block(value))
         is_far = elements >= _LONG_ARRAY and size * count > cost.CACHE
         return count * (cost.STORED + size * (cost.STORED_BYTE_FAR if is_far else cost.STORED_BYTE))
 
     def is_counted(self, value: SSAValue) -> bool:
-        """Whether an integer is arithmetic on what is visible, and on counters."""
+        """Whether an integer is arithmetic on visible values and counters."""
         if self.is_visible(value):
             return True
         plan = self.plan(value)
@@ -154,12 +154,13 @@ class Recovery:
         is_answered = isinstance(op, NdOp) and type(op).recomputed is not NdOp.recomputed
         if allowed is not Rule.ALLOWED and not (allowed is Rule.WITHOUT_EFFECT and is_answered):
             return False
-        # What decides (a predicate, an index) is recomputed only where the bits are sure to be the same.
+        # A value that decides something (a predicate, an index) is recomputed only if its bits are sure to be the same.
         decides = not types.is_inexact(value.type) and any(types.is_inexact(v.type) for v in op.operands)
         return not decides or all(self._is_exact(operand) for operand in op.operands)
 
     def _is_made_here(self, op: NdOp) -> bool:
-        """Whether an op writes into an array that its block makes: of equal numbers, or of one that stays as it is."""
+        """Whether an op writes into an array created in its block: one of equal elements, or a copy of a visible
+        one."""
         made, array = op, op.results[0]
         while isinstance(made, NdOp) and made.parent is op.parent and made.memory.overwrites is not None:
             array = made.operands[made.memory.overwrites]
@@ -167,7 +168,7 @@ class Recovery:
         return op.parent is not self.entry and (self.is_visible(array) or contents_of(array) is not None)
 
     def _is_exact(self, value: SSAValue) -> bool:
-        """Whether recomputing a value, from whatever is stored, gives the same bits as the forward sweep."""
+        """Whether recomputing a value, whichever values are stored, gives the same bits as the forward sweep."""
         if not self._exact:
             for op in self.entry.walk():  # definitions come before uses
                 exact = self._rounds_exactly(op)
@@ -176,12 +177,12 @@ class Recovery:
 
     def _rounds_exactly(self, op: Operation) -> bool:
         if op.parent is self.entry or op.regions or not any(types.is_inexact(result.type) for result in op.results):
-            return True  # visible, or stored, or a decision that is stored unless it is exact itself
+            return True  # visible, or stored, or a decision, which is stored unless it is exact
         return _cost(op) <= ROUNDED_EXACTLY and all(self._exact.get(operand, True) for operand in op.operands)
 
 
 def _induction(value: BlockArgument) -> Count | None:
-    """A carry to which each trip adds a constant."""
+    """A carry that is incremented by a constant in each trip."""
     found = induction(value)
     if found is None:
         return None
@@ -190,7 +191,7 @@ def _induction(value: BlockArgument) -> Count | None:
 
 
 def _cost(op: Operation) -> float:
-    """What it costs to run the op once. Arithmetic on indices and conditions is free."""
+    """The cost of running the op once. Arithmetic on indices and conditions is free."""
     values = [*op.operands, *op.results]
     if not any(types.is_inexact(value.type) or types.is_tensor(value.type) for value in values):
         return 0.0
@@ -202,23 +203,24 @@ def _cost(op: Operation) -> float:
     if subset is not None:
         is_copied = subset.array.uses.get_length() > 1
         return cost.of_op(op) * _elements(subset.part) + (_elements(subset.array) if is_copied else 0)
-    # A reduction reads all of its operands, an element read one element.
+    # A reduction reads all of its operands; an element read reads one element.
     touched = values if isinstance(op.loops(), Generic | tuple) else op.results
     return cost.of_op(op) * max(_elements(value) for value in touched)
 
 
 def _elements(value: ForwardValue) -> int:
-    """How many elements a value has: as many as there can be, or a guess."""
+    """The number of elements of a value: an upper bound, or a guess."""
     bound = elements_of(value)
     return prod(UNKNOWN_SIZE if size < 0 else size for size in types.shape(value.type)) if bound is None else bound
 
 
 def _is_overwritten(value: SSAValue) -> bool:
-    """Whether a visible array's buffer is given to an update, loop or call, so that reading it later costs a copy."""
+    """Whether an update, a loop or a call takes over a visible array's buffer, so that reading it later costs a
+    copy."""
     if not types.is_tensor(value.type):
         return False
     if isinstance(value, BlockArgument):
-        # The caller's arrays are only overwritten where a called function returns them changed.
+        # The caller's arrays are overwritten only if a called function returns them changed.
         function = value.block.parent_op()
         return isinstance(function, func.FuncOp) and value.index in written_by(function)
     for use in value.uses:
