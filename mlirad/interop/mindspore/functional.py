@@ -14,7 +14,7 @@ import numpy as np
 import mlirad
 from mlirad.interop.mindspore.bprop import written
 from mlirad.interop.mindspore.kept import OncePerFunction
-from mlirad.interop.mindspore.modes import run
+from mlirad.interop.mindspore.modes import for_device, run
 from mlirad.interop.mindspore.tensors import Parameter, Tensor, as_tensors, data_of, require_floats
 from mlirad.library.lifted import Lifted
 
@@ -144,7 +144,7 @@ def _with_aux(fn: Function) -> Function:
 def jvp(fn: Function, inputs: Any, v: Any, has_aux: bool = False) -> Any:
     """(outputs, their derivative in the direction v of the inputs), and the other outputs with has_aux."""
     primals, tangents = (each if isinstance(each, tuple) else (each,) for each in (inputs, v))
-    return run(mlirad.jvp, _with_aux(fn) if has_aux else fn, primals, tangents, has_aux)
+    return run(mlirad.jvp, for_device(_with_aux(fn) if has_aux else fn), primals, tangents, has_aux)
 
 
 def vjp(fn: Function, *inputs: Any, weights: Any = None, has_aux: bool = False) -> Any:
@@ -154,12 +154,12 @@ def vjp(fn: Function, *inputs: Any, weights: Any = None, has_aux: bool = False) 
     """
     function = _with_aux(fn) if has_aux else fn
     if weights is None:
-        outputs, pullback, *aux = run(mlirad.vjp, function, *inputs, has_aux=has_aux)
+        outputs, pullback, *aux = run(mlirad.vjp, for_device(function), *inputs, has_aux=has_aux)
     else:
         held = (weights,) if isinstance(weights, Parameter) else tuple(weights)
         require_floats(held)
         arrays = tuple([data_of(each) for each in held])
-        outputs, pullback, *aux = run(mlirad.vjp, Lifted(function, held), arrays, *inputs, has_aux=has_aux)
+        outputs, pullback, *aux = run(mlirad.vjp, for_device(Lifted(function, held)), arrays, *inputs, has_aux=has_aux)
 
     def pull(*v: Any) -> Any:
         found = run(pullback, v if isinstance(outputs, tuple) else v[0])

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mlirad
+from mlirad.interop.mindspore.kept import OncePerFunction
 from mlirad.interop.mindspore.tensors import arrays_in, as_tensors
 from mlirad.jit.debug_modes import op_by_op
 from mlirad.jit.kernel import Kernel
@@ -56,11 +57,8 @@ class _Run:
         if _current.mode == PYNATIVE_MODE:
             with op_by_op():
                 return as_tensors(function(*arrays, **kwargs))
-        if _current.device_target != _DEVICES[0]:
-            if not isinstance(function, Kernel):
-                message = f"jvp and vjp run on {_DEVICES[0]} only, and the device_target is {_current.device_target}"
-                raise mlirad.TargetError(message, hint="call them in a function that is differentiated or compiled")
-            function = _for_target(function, _current.device_target.lower())
+        if isinstance(function, Kernel):
+            function = _on_device(function)
         return as_tensors(function(*arrays, **kwargs))
 
     @staticmethod
@@ -71,8 +69,26 @@ class _Run:
 run = _Run()
 
 
-def _for_target(kernel: Kernel, target: str) -> Kernel:
-    """The kernel of the same function for a target."""
+class _ForDevice:
+    """A function as a kernel for the target that is set, for transforms outside of compiled code."""
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return function if _current.device_target == _DEVICES[0] else _on_device(compiled(function))
+
+    @staticmethod
+    def __mlirad_function__(function: Callable[..., Any]) -> Callable[..., Any]:
+        return function
+
+
+for_device = _ForDevice()
+compiled = OncePerFunction(lambda function: mlirad.jit(function))
+
+
+def _on_device(kernel: Kernel) -> Kernel:
+    """The kernel of the same function for the target that is set."""
+    if _current.device_target == _DEVICES[0]:
+        return kernel
+    target = _current.device_target.lower()
     if kernel not in _for_targets or _for_targets[kernel].options.target != target:
         _for_targets[kernel] = mlirad.jit(kernel, target=target)
     return _for_targets[kernel]

@@ -1,4 +1,4 @@
-"""PyTorch's spelling, TensorFlow's tape and OneFlow's programs, with PyTorch's numbers.
+"""PyTorch's spelling and TensorFlow's tape, with PyTorch's numbers.
 
 The constants are what PyTorch 2.13 (CPU, float32) prints for the same programs, which are spelled alike there, with
 torch.nn.functional for the layers.
@@ -110,7 +110,7 @@ def test_training_in_no_grad() -> None:
     w, b = (Tensor(rng.normal(size=shape).astype(np.float32), True) for shape in ((5, 3), 3))
     losses = []
     for step in range(20):
-        z = x @ w + b
+        z: Any = x @ w + b
         loss = (torch.softplus(z) - z * y).mean()
         loss.backward()
         if step == 0:
@@ -216,96 +216,6 @@ def test_complex_numbers_on_the_way_keep_the_derivative() -> None:
     require(x.grad, 8.0 * x.detach().numpy())  # by Parseval's theorem
     with pytest.raises(GraphError, match="complex64 has no gradient"):
         Tensor(np.ones(2, np.complex64), requires_grad=True)
-
-
-# --- OneFlow's programs -----------------------------------------------------------------------------------------
-
-
-class Square(Function):
-    @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        return 2.0 * x * grad_output
-
-
-class Variable:
-    """A variable whose gradient is computed when it is first asked for, and never again."""
-
-    def __init__(self, value: float):
-        self.tensor = Tensor(value, requires_grad=True)
-        self.loss: Tensor | None = None
-
-    def grad(self) -> float:
-        if self.tensor.grad is None and self.loss is not None:
-            self.loss.backward()
-        return self.tensor.grad.item()
-
-
-class GradManager:
-    """Gradients of the tensors that it knows. release() frees what was recorded; keep_empty_grad: zeros for a tensor
-    that the loss does not depend on."""
-
-    def __init__(self, tensors: list[Tensor], keep_empty_grad: bool = False):
-        self.tensors, self.keep_empty_grad = tensors, keep_empty_grad
-
-    def __enter__(self) -> GradManager:
-        self.tape = GradientTape().__enter__()
-        self.tape.watch(self.tensors)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.tape.__exit__(*error)
-
-    def backward(self, loss: Tensor) -> None:
-        for tensor, g in zip(self.tensors, self.tape.gradient(loss, self.tensors), strict=True):
-            if g is None and self.keep_empty_grad:
-                g = Tensor(np.zeros(tensor.shape, tensor.dtype))
-            if g is not None:
-                tensor.grad = g if tensor.grad is None else tensor.grad + g
-
-    def release(self) -> None:
-        self.tape.release()
-
-
-def test_oneflows_function_and_variable() -> None:
-    x = Variable(3.0)
-    x.loss = Square.apply(x.tensor)
-    assert x.grad() == 6.0
-    assert x.grad() == 6.0  # a second sweep would raise: its memory is released
-    with pytest.raises(GraphError, match="released"):
-        x.loss.backward()
-
-
-@pytest.mark.parametrize("keep", [False, True])
-def test_oneflows_grad_manager(keep: bool) -> None:
-    w, unused = Tensor([1.0, 2.0]), Tensor([1.0])
-    manager = GradManager([w, unused], keep_empty_grad=keep)
-    for turn in (1, 2):
-        with manager:
-            loss = (w * w).sum()
-            manager.backward(loss)
-        assert w.grad.tolist() == [2.0 * turn, 4.0 * turn]
-        assert (unused.grad is None) != keep
-    with manager:
-        loss = (w * w).sum()
-        manager.release()
-        with pytest.raises(GraphError, match="released"):
-            manager.backward(loss)
-
-
-def test_a_cycle_is_an_error_at_the_line_of_its_step() -> None:
-    x = sines(2)
-    y = x * x
-    z = y + 1
-    y.grad_fn.next_functions[0] = z.grad_fn, 0
-    with pytest.raises(GraphError, match=r"a cycle in the graph[^\n]*\n +y = x \* x") as error:
-        z.sum().backward()
-    assert error.value.filename == __file__
 
 
 # --- what is refused --------------------------------------------------------------------------------------------

@@ -10,8 +10,7 @@ from typing import Any
 
 import mlirad
 from mlirad.interop.mindspore.bprop import WithRule
-from mlirad.interop.mindspore.kept import OncePerFunction
-from mlirad.interop.mindspore.modes import GRAPH_MODE, get_context, run
+from mlirad.interop.mindspore.modes import GRAPH_MODE, compiled, get_context, run
 from mlirad.interop.mindspore.tensors import Parameter
 
 
@@ -64,7 +63,7 @@ class _Called:
     def __call__(self, cell: Cell, *args: Any) -> Any:
         if get_context("mode") != GRAPH_MODE:
             return cell.construct(*args)
-        return run(_compiled(cell), *args)
+        return run(compiled(cell), *args)
 
     @staticmethod
     def __mlirad_function__(cell: Cell, *args: Any) -> Any:
@@ -73,7 +72,6 @@ class _Called:
 
 
 _called = _Called()
-_compiled = OncePerFunction(lambda cell: mlirad.jit(cell))
 
 
 def _parts(cell: Cell) -> Iterator[tuple[str, Any]]:

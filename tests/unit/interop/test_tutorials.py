@@ -1,13 +1,14 @@
-"""The programs of MindSpore's articles and tutorials, with the numbers printed there, PyTorch's, or closed forms.
+"""The programs of the MindSpore, OneFlow and lecture material, with the numbers printed there.
 
-PyTorch 2.13 gave the constants once, on the CPU, from the same weights: float32 for the layer, float64 for LeNet.
+The constants are what PyTorch 2.13 (CPU) gives: in float32 for the single layer, in float64 for the rest.
 """
 
 from __future__ import annotations
 
-import copy
+import importlib
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 import mlirad
 import mlirad.interop.mindspore as ms
+import mlirad.interop.torchlike as torch
 from mlirad.interop.mindspore import Parameter, Tensor, nn, ops
 
 MODES = pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE], ids=["graph", "pynative"])
@@ -31,7 +33,7 @@ def close(found: Any, expected: Any, tolerance: float = 1e-6) -> None:
     np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=tolerance, atol=tolerance)
 
 
-# --- how MindSpore differentiates -------------------------------------------------------------------------------
+# --- how MindSpore differentiates -------------------------------------------------------------------------------------
 
 
 class Polynomial(nn.Cell):
@@ -86,9 +88,6 @@ def test_jacobians_and_directions(mode: int) -> None:
     (cotangent,) = pull(Tensor(np.array([1.0, 2.0, 3.0])))
     close(outputs, np.sin(at) * at[0], 1e-14)
     close(cotangent, expected.T @ [1.0, 2.0, 3.0], 1e-14)
-
-
-# --- derivative rules -------------------------------------------------------------------------------------------
 
 
 class Cube(nn.Cell):
@@ -183,15 +182,27 @@ def test_rule_of_convolutions_by_its_two_backprops(mode: int) -> None:
         close(found, each, 1e-12)
 
 
-# --- the functional tutorial ------------------------------------------------------------------------------------
+# --- its functional tutorial ------------------------------------------------------------------------------------------
 
 _rng = np.random.default_rng(0)
+
+
 X, Y = ops.ones(5, ms.float32), ops.zeros(3, ms.float32)
+
+
 W, B = Tensor(_rng.standard_normal((5, 3)), ms.float32), Tensor(_rng.standard_normal(3), ms.float32)
+
+
 LOSS = 0.20113413035869598
+
+
 LOGITS = [-2.7880892753601074, -1.1070184707641602, -1.2226026058197021]
+
+
 SLOPES = [0.019323738291859627, 0.08280905336141586, 0.0758262574672699]
 """By b, and by each row of w."""
+
+
 SLOPES_OF_BOTH = [1.019323706626892, 1.0828090906143188, 1.0758262872695923]
 
 
@@ -277,17 +288,28 @@ def test_single_layer_as_a_cell(mode: int) -> None:
     close(with_new[1], 1 / (1 + np.exp(-z)) / 3)
 
 
-# --- the overview: the same numbers in both modes, and less memory ----------------------------------------------
+def test_single_layer_in_the_spellings_beside_it() -> None:
+    """PyTorch's `requires_grad`, `backward` and `.grad`; TensorFlow's tape; and the layer on the simulated target."""
+
+    def loss_of(w: Any, b: Any) -> Any:
+        z = np.ones(5, np.float32) @ w + b
+        return (torch.softplus(z) - z * np.zeros(3, np.float32)).mean()
+
+    w, b = torch.Tensor(W.asnumpy(), requires_grad=True), torch.Tensor(B.asnumpy(), requires_grad=True)
+    loss = loss_of(w, b)
+    loss.backward()
+    close(loss.item(), LOSS)
+    has_slopes((w.grad, b.grad), SLOPES)
+    weights = torch.Tensor(W.asnumpy()), torch.Tensor(B.asnumpy())
+    with torch.GradientTape() as tape:
+        tape.watch(weights)
+        loss = loss_of(*weights)
+    has_slopes(tape.gradient(loss, weights), SLOPES)
+    ms.set_context(device_target="Ascend")
+    has_slopes(ms.grad(function, (2, 3))(X, Y, W, B), SLOPES)
 
 
-class Overview(nn.Cell):
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(1, 2, 3, weight_init=Tensor(np.arange(18.0, dtype=np.float32).reshape(2, 1, 3, 3) / 18))
-        self.relu = nn.ReLU()
-
-    def construct(self, x: Any) -> Any:
-        return self.relu(self.conv(x) - 1.0)
+# --- its overview: the language, both modes, less memory --------------------------------------------------------------
 
 
 class Language(nn.Cell):
@@ -323,6 +345,16 @@ def test_the_language(mode: int) -> None:
     close(dw, 2 * x * np.cos(last) * 9 * (x**3 + 1), 1e-3)
 
 
+class Overview(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(1, 2, 3, weight_init=Tensor(np.arange(18.0, dtype=np.float32).reshape(2, 1, 3, 3) / 18))
+        self.relu = nn.ReLU()
+
+    def construct(self, x: Any) -> Any:
+        return self.relu(self.conv(x) - 1.0)
+
+
 def test_overview_in_both_modes() -> None:
     x, net = Tensor(np.random.default_rng(1).standard_normal((1, 1, 4, 1024)), ms.float32), Overview()
     found = {}
@@ -351,33 +383,6 @@ def test_recomputation_and_accumulation() -> None:
         close(4 * found, each, 2e-6)
 
 
-def test_what_is_made_of_a_function_once() -> None:
-    net = Network()
-    by_input, by_weights = ms.grad(net), ms.value_and_grad(net, None, weights=net.trainable_params())
-    assert ms.value_and_grad(net, None, weights=net.trainable_params()) is by_weights
-    close(by_input(X), W.asnumpy().sum(axis=1))
-    other = copy.deepcopy(net)
-    other.w.set_data(2 * W)
-    assert ms.value_and_grad(other) is not ms.value_and_grad(net)
-    close(ms.grad(other)(X), 2 * W.asnumpy().sum(axis=1))
-    close(other(X) - net(X), W.asnumpy().sum(axis=0))
-    rule = copy.deepcopy(UsesScaled())
-    rule.w.set_data(Tensor([5.0]))
-    assert ms.grad(rule)(Tensor([2.0])).item() == 10 * 5 * 2 + 5 * 2
-
-
-def test_options_are_those_of_the_function() -> None:
-    w = Parameter(Tensor([1.0, 2.0, 3.0, 4.0]), name="w")
-
-    @mlirad.jit(static_argnums=1, target="python")
-    def spread(x: Any, shape: Any) -> Any:
-        return np.sum(np.reshape(x * w, shape) * np.ones(shape), axis=0)
-
-    x = Tensor([5.0, 6.0, 7.0, 8.0])
-    close(ms.grad(spread)(x, (2, 2)), w)
-    close(ms.grad(spread, None, weights=w)(x, (2, 2)), x)
-
-
 def repeated(x: Any, w: Any) -> Any:
     for _ in range(200):
         x = ops.sin(x * w) + x
@@ -396,19 +401,134 @@ def test_checkpoints_chosen_by_their_cost() -> None:
     assert (taken[1].last_memory() or 0) < 0.2 * (taken[0].last_memory() or 0)
 
 
-def test_what_there_is_no_context_of() -> None:
-    with pytest.raises(ValueError, match="mode is GRAPH_MODE or PYNATIVE_MODE, not 2"):
-        ms.set_context(mode=2)
-    with pytest.raises(ValueError, match="device_target is one of CPU, Ascend, not 'GPU'"):
-        ms.set_context(device_target="GPU")
-    ms.set_context(device_target="Ascend")
-    with pytest.raises(mlirad.TargetError, match="jvp and vjp run on CPU only"):
-        ms.jvp(ops.sin, X, X)
-    with pytest.raises(ValueError, match="nothing to differentiate by"):
-        ms.grad(function, None)
+# --- OneFlow's autograd -----------------------------------------------------------------------------------------------
 
 
-# --- the lecture ------------------------------------------------------------------------------------------------
+class Square(torch.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2.0 * x * grad_output
+
+
+class Variable:
+    """A variable whose gradient is computed when it is first asked for, and never again."""
+
+    def __init__(self, value: float):
+        self.tensor: Any = torch.Tensor(value, requires_grad=True)
+        self.loss: Any = None
+        self.slope: float | None = None
+
+    def grad(self) -> float:
+        if self.slope is None:
+            self.loss.backward()
+            self.slope = float(self.tensor.grad)
+        return self.slope
+
+
+class GradManager:
+    """Gradients of the tensors that it knows. release() frees what was recorded; keep_empty_grad: zeros for a tensor
+    that the loss does not depend on."""
+
+    def __init__(self, tensors: list[torch.Tensor], keep_empty_grad: bool = False):
+        self.tensors, self.keep_empty_grad = tensors, keep_empty_grad
+
+    def __enter__(self) -> GradManager:
+        self.tape = torch.GradientTape().__enter__()
+        self.tape.watch(self.tensors)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.tape.__exit__(*error)
+
+    def backward(self, loss: torch.Tensor) -> None:
+        for tensor, g in zip(self.tensors, self.tape.gradient(loss, self.tensors), strict=True):
+            if g is None and self.keep_empty_grad:
+                g = torch.Tensor(np.zeros(tensor.shape, tensor.dtype))
+            if g is not None:
+                tensor.grad = g if tensor.grad is None else tensor.grad + g
+
+    def release(self) -> None:
+        self.tape.release()
+
+
+def test_oneflows_function_and_variable() -> None:
+    x = Variable(3.0)
+    x.loss = Square.apply(x.tensor)
+    assert x.grad() == 6.0
+    assert x.grad() == 6.0  # a second sweep would raise: its memory is released
+    with pytest.raises(torch.GraphError, match="released"):
+        x.loss.backward()
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_oneflows_grad_manager(keep: bool) -> None:
+    w, unused = torch.Tensor([1.0, 2.0]), torch.Tensor([1.0])
+    manager = GradManager([w, unused], keep_empty_grad=keep)
+    for turn in (1, 2):
+        with manager:
+            loss = (w * w).sum()
+            manager.backward(loss)
+        assert w.grad.tolist() == [2.0 * turn, 4.0 * turn]
+        assert (unused.grad is None) != keep
+    with manager:
+        loss = (w * w).sum()
+        manager.release()
+        with pytest.raises(torch.GraphError, match="released"):
+            manager.backward(loss)
+
+
+def test_a_cycle_is_an_error_at_the_line_of_its_step() -> None:
+    x = torch.Tensor([0.5, 2.0], requires_grad=True)
+    y = x * x
+    z = y + 1
+    y.grad_fn.next_functions[0] = z.grad_fn, 0
+    with pytest.raises(torch.GraphError, match=r"a cycle in the graph[^\n]*\n +y = x \* x") as error:
+        z.sum().backward()
+    assert error.value.filename == __file__
+
+
+def test_how_gradients_are_computed_is_recorded() -> None:
+    gradient, record = mlirad.record_grad(of_two, (0, 1))(2.0, 5.0)
+    close(gradient, [5.5, 1.7163378145367738])
+    assert record.first_nan is None
+    assert {each.location.lineno - of_two.__code__.co_firstlineno for each in record if each.location} == {1}
+    assert record.largest is not None and record.largest.largest == 5.5
+
+
+def test_mixed_precision_needs_the_scale_of_the_loss() -> None:
+    """Half precision for what is computed, single precision for weights and sums."""
+    x = torch.Tensor(np.full((8, 4), 0.1, np.float16))
+
+    def trained(scaler: mlirad.nn.LossScaler) -> Any:
+        w: Any = torch.Tensor(np.zeros(4, np.float32), requires_grad=True)
+        for _ in range(20):
+            error = (x * w.to(np.float16) - x).to(np.float32)
+            (2e-6 * (error * error).mean() * scaler.scale).backward()
+            g = scaler.unscaled(w.grad.numpy())
+            with torch.no_grad():
+                if scaler.adjust(g):
+                    w -= 5e7 * g
+                w.grad.zero_()
+        return w.detach()
+
+    assert not trained(mlirad.nn.LossScaler(scale=1.0, interval=10**9)).numpy().any()  # gradients below 6e-8
+    close(trained(mlirad.nn.LossScaler(scale=2.0**15, interval=4)), np.ones(4), 0.01)
+
+
+# --- the lecture ------------------------------------------------------------------------------------------------------
+
+
+def test_the_traces_of_the_textbook() -> None:
+    trace = mlirad.trace(of_two, 2.0, 5.0)
+    numbers = [(each.variable.value, trace.cotangents[each.variable.number]) for each in trace.steps]
+    close(numbers, [(0.693, 1), (10, 1), (-0.959, -1), (10.693, 1), (11.652, 1)], 5e-4)
+    close([trace.cotangents[each.number] for each in trace.wengert.arguments], [5.5, 1.716], 5e-4)
 
 
 def swelling(x: Any) -> Any:
@@ -431,109 +551,17 @@ def test_lecture(mode: int) -> None:
     close(pulled, jacobian.asnumpy().T @ np.arange(5.0))
 
 
-# --- optimizers, and LeNet --------------------------------------------------------------------------------------
-
-STEPS: dict[str, Any] = {  # MindSpore 2.10, from [1, -2] by the gradients [0.5 k, -1] for k = 1, 2, 3
-    "SGD": (lambda p: nn.SGD(p, 0.1, momentum=0.9, weight_decay=0.1), [0.47177401185035706, -1.3325480222702026]),
-    "Momentum": (lambda p: nn.Momentum(p, 0.1, 0.9), [0.5244998931884766, -1.4390000104904175]),
-    "Adam": (lambda p: nn.Adam(p, 0.1), [0.707682728767395, -1.7000010013580322]),
-}
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_optimizers(name: str) -> None:
-    make, expected = STEPS[name]
-    parameter = Parameter(Tensor([1.0, -2.0]), name="w")
-    optimizer = make([parameter])
-    for step in (1, 2, 3):
-        optimizer((Tensor([0.5 * step, -1.0]),))
-    close(parameter, expected, 2e-6)
-
-
 LENET_LOSSES = [2.31243517090899, 2.373220430151354, 2.2399102032186153, 2.2559166264998773]
 
 
-def test_lenet_trains_as_in_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lenet_has_one_loss_curve_in_all_spellings(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn", reason="scikit-learn, of the extra `examples`, is not installed")
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[4] / "examples" / "lenet"))
-    monkeypatch.delitem(sys.modules, "lenet_mindspore", raising=False)
-    import lenet_mindspore
-
-    _, losses = lenet_mindspore.train(ms.GRAPH_MODE, lenet_mindspore.digits(), np.float64, steps=4)
-    close(losses, LENET_LOSSES, 1e-9)
-
-
-# --- what is refused, and where ---------------------------------------------------------------------------------
-
-
-def calls_itself(x: Any) -> Any:
-    return calls_back(x) + 1.0
-
-
-def calls_back(x: Any) -> Any:
-    return 2.0 * calls_itself(x)
-
-
-def place_of_largest(x: Any) -> Any:
-    return x.argmax()
-
-
-class ShortRule(nn.Cell):
-    def construct(self, x: Any, y: Any) -> Any:
-        return x + y
-
-    def bprop(self, x: Any, y: Any, dout: Any) -> Any:
-        return dout, dout
-
-
-class ShortResult(nn.Cell):
-    def construct(self, x: Any, y: Any) -> Any:
-        return x + y
-
-    def bprop(self, x: Any, y: Any, out: Any, dout: Any) -> Any:
-        return (dout,)
-
-
-REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
-    "a cycle": (
-        lambda: ms.grad(calls_itself)(Tensor([1.0])),
-        "calls itself and never returns",
-        "def calls_itself",
-    ),
-    "an op without a derivative": (
-        lambda: ms.grad(place_of_largest)(Tensor([1.0, 2.0])),
-        "place_of_largest returns a NumPy int64 number, which has no gradient",
-        "return x.argmax()",
-    ),
-    "an integer parameter": (
-        lambda: ms.grad(Polynomial(), None, weights=Parameter(Tensor([1, 2]), name="n")),
-        "parameter 'n' is of int64, and has no derivative",
-        "weights=Parameter(Tensor([1, 2])",
-    ),
-    "arguments of bprop": (
-        ShortRule,
-        "bprop takes 3 arguments, and is given 4: x, y, out, dout",
-        "def bprop(self, x: Any, y: Any, dout: Any)",
-    ),
-    "results of bprop": (
-        lambda: ms.grad(ShortResult())(Tensor([1.0]), Tensor([1.0])),
-        "bprop returns a tuple of 1 for 2 arguments",
-        "return (dout,)",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused_at_the_line_of_the_user(name: str) -> None:
-    program, message, line = REFUSED[name]
-    with pytest.raises(mlirad.CompileError) as caught:
-        program()
-    shown = str(caught.value)
-    assert message in shown and line in shown and "interop/mindspore/functional" not in shown
-    assert caught.value.filename == __file__
-
-
-@pytest.mark.full
-def test_the_simulated_target() -> None:
-    ms.set_context(device_target="Ascend")
-    has_slopes(ms.grad(function, (2, 3))(X, Y, W, B), SLOPES)
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "examples" / "lenet"))
+    modules = ["lenet_plain", "lenet_torchlike", "lenet_mindspore"]
+    for each in modules:
+        monkeypatch.delitem(sys.modules, each, raising=False)
+    plain, torchlike, mindspore = map(importlib.import_module, modules)
+    data = mindspore.digits()
+    for train in (plain.train, torchlike.train, partial(mindspore.train, ms.GRAPH_MODE)):
+        close(train(data, np.float64, steps=4)[1], LENET_LOSSES, 1e-9)
+    close(mindspore.train(ms.PYNATIVE_MODE, data, np.float64, steps=1)[1], LENET_LOSSES[:1], 1e-9)
