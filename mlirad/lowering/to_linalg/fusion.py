@@ -174,7 +174,7 @@ class _Groups:
         found, is_all = self._readers(member) if member.is_producer else ({}, False)
         kept = {root: places for root, places in found.items() if self._may_join(member, root, places)}
         is_all = is_all and len(kept) == len(found)
-        is_cheap = member.cost <= _CHEAP and len(member.arrays) <= 1
+        is_cheap = member.cost <= _CHEAP and len(self._long_operands(member)) <= 1
         # What stays as an op of its own is read from memory; but a movement is never worth the reading.
         if member.cost > 0 and not (is_all and (len(found) <= 1 or is_cheap)):
             kept, is_all = {}, False
@@ -189,6 +189,18 @@ class _Groups:
         itself = tuple(range(member.loops))
         member.places[member] = [itself]
         member.group = [(member, itself)]
+
+    def _long_operands(self, member: Member) -> list[SSAValue]:
+        """The operands with as many elements as the result: where they are broadcast, less is read than stored."""
+        return [value for value, read in member.arrays if len(set(read)) == member.loops and not self._repeats(value)]
+
+    def _repeats(self, value: SSAValue) -> bool:
+        """Whether an array is moved in its readers' loops from one with fewer elements."""
+        maker = self.plan.members.get(value)
+        if maker is None or maker.cost > 0 or len(maker.arrays) != 1:
+            return False
+        ((source, read),) = maker.arrays
+        return len(set(read)) < maker.loops or self._repeats(source)
 
     def _readers(self, member: Member) -> tuple[dict[Member, list[Dims]], bool]:
         """The groups that read an op's array, with the places; and whether that is all that uses it."""
