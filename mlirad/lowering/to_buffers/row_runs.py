@@ -25,6 +25,10 @@ from mlirad.lowering.loop_body import Combiner, body_of
 _LONGEST_ROW = 1 << 19
 _FEWEST_ROWS = 16
 """Of a block whose sums of columns are added to those of other blocks: fewer rows would cost time and digits."""
+_FARTHER = 8
+"""How many times larger a block may be to have that many rows: it is in the second cache then."""
+_SMALL = 1 << 15
+"""Bytes: a nest on whole sums that touches no more may wait for the end of the run, and share no rows itself."""
 
 
 @dataclass(frozen=True)
@@ -144,13 +148,29 @@ def _base(value: SSAValue) -> SSAValue | None:
     return value if isinstance(value.owner, memref.AllocOp | memref.GetGlobalOp) else None
 
 
+def _bases(values: Sequence[SSAValue]) -> set[SSAValue | None]:
+    return {_base(value) for value in values if isinstance(value.type, MemRefType)}
+
+
+def _loads(op: GenericOp | FillOp) -> bool:
+    """Whether a nest reads memory that is no operand."""
+    return isinstance(op, GenericOp) and any(isinstance(each, memref.LoadOp) for each in op.body.block.ops)
+
+
+def _bytes_of(op: Operation) -> int:
+    """Of all memory that an op has as operands, of static size."""
+    found = [value.type for value in op.operands if isinstance(value.type, MemRefType)]
+    return sum(prod(map(abs, type.get_shape())) * itemsize(type.element_type) for type in found)
+
+
 @dataclass
 class RowRun:
     """Nests that are to share their rows, so far.
 
     by_row: memory of which only a row is touched at a time, and what these rows are of. whole: memory that may be read
     anywhere. written, summed: memory that is written row by row, and that all rows are added to. fills: of memory that
-    nothing in the run has touched yet. later: ops that need whole sums, and go behind the run.
+    nothing in the run has touched yet. later: ops that need whole sums, and go behind the run; later_read and
+    later_written: the memory of the nests among them.
     """
 
     rows: int
@@ -161,13 +181,15 @@ class RowRun:
     summed: set[SSAValue] = field(default_factory=set)
     fills: dict[SSAValue, RowNest] = field(default_factory=dict)
     later: list[Operation] = field(default_factory=list)
+    later_read: set[SSAValue] = field(default_factory=set)
+    later_written: set[SSAValue] = field(default_factory=set)
 
     def takes(self, op: Operation) -> bool:
         """Join an op to the run, or let it stay before the run or go behind it; False if the run ends before it."""
-        if self._is_later(op):
+        if self._is_later(op) or self._is_later_nest(op):
             self.later.append(op)
             return True
-        if any(value.owner in self.later for value in read_by(op)):
+        if any(value.owner in self.later for value in read_by(op)) or self._passes_later(op):
             return False
         nest = nest_of(op)
         if nest is not None and isinstance(op, FillOp) and not self._has_touched(nest.outputs[0].base):
@@ -184,6 +206,29 @@ class RowRun:
             return op.memref in self.summed
         is_plain = not op.regions and is_removable(op) and not any(isinstance(v.type, MemRefType) for v in op.operands)
         return is_plain and any(value.owner in self.later for value in op.operands)
+
+    def _is_later_nest(self, op: Operation) -> bool:
+        """Whether an op is a small nest on whole sums, or on what is made of them."""
+        if not isinstance(op, GenericOp | FillOp) or _loads(op) or _bytes_of(op) > _SMALL:
+            return False
+        reads, writes = _bases(op.inputs), _bases(op.outputs)
+        needs_sums = bool((reads | writes) & (self.summed | self.later_written))
+        if None in reads | writes or not (needs_sums or any(value.owner in self.later for value in read_by(op))):
+            return False
+        for base in reads | writes:
+            if base is not None:
+                self.later_read.add(base)
+                self.fills.pop(base, None)  # the fill stays in front of it
+        self.later_written |= {base for base in writes if base is not None}
+        return True
+
+    def _passes_later(self, op: Operation) -> bool:
+        """Whether an op touches memory so that it cannot come before a nest that goes behind the run."""
+        if not self.later_read:
+            return False
+        outputs = op.outputs if isinstance(op, GenericOp | FillOp) else ()
+        touched, written = _bases(op.operands), _bases(outputs)
+        return bool(touched & self.later_written or written & self.later_read)
 
     def _has_touched(self, base: SSAValue) -> bool:
         return base in self.by_row or base in self.whole or base in self.written or base in self.summed
@@ -244,7 +289,7 @@ class RowRun:
             return not any(base is None or base in self.written | self.summed for base in bases)
         if not isinstance(op, GenericOp | FillOp) or any(base is None or self._has_touched(base) for base in bases):
             return False
-        return not (isinstance(op, GenericOp) and any(isinstance(each, memref.LoadOp) for each in op.body.block.ops))
+        return not _loads(op)
 
     def is_worthwhile(self, least: int) -> bool:
         """Whether several nests touch much of the same rows, and all rows together are many bytes."""
@@ -273,7 +318,8 @@ class RowRun:
             return None
         if any(each.axis is None and shape_of(each.value) for nest in self.nests for each in nest.outputs):
             combiners = (combiner for nest in self.nests for combiner in nest.combiners.values())
-            if most < _FEWEST_ROWS or any(combiner.widened is not combiner for combiner in combiners):
+            most = max(most, min(_FEWEST_ROWS, _FARTHER * bytes // self.row_bytes))
+            if not _FEWEST_ROWS <= most < self.rows or any(combiner.widened is not combiner for combiner in combiners):
                 return None
         if most >= 64 and self.row_bytes <= 8 * len(self.by_row):
             return most // 64 * 64  # rows of one element: whole vectors

@@ -169,9 +169,11 @@ class _Blocks:
                 self._nests(end, number(count * self.size, IndexType()), rest)
             for whole, (_, array, combiner) in self.parts.items():
                 _add_up(array, whole, combiner)
+        behind = set(_from(last))
         for op in reversed(self.run.later):
-            op.detach()
-            last.parent.insert_op_after(op, last)
+            if op not in behind:
+                op.detach()
+                last.parent.insert_op_after(op, last)
         for nest in nests:
             erase(nest.op)
         for old in self.own:
@@ -257,6 +259,13 @@ class _Blocks:
             result = MemRefType(type.element_type, shape)
             found = insert(view.create(operands=[source], result_types=[result], properties=properties)).results[0]
         return found
+
+
+def _from(op: Operation | None) -> Iterator[Operation]:
+    """An op, and those behind it in its block."""
+    while op is not None:
+        yield op
+        op = op.next_op
 
 
 def _users(base: SSAValue) -> Iterator[Operation]:

@@ -192,7 +192,8 @@ class _Groups:
 
     def _long_operands(self, member: Member) -> list[SSAValue]:
         """The operands with as many elements as the result: where they are broadcast, less is read than stored."""
-        return [value for value, read in member.arrays if len(set(read)) == member.loops and not self._repeats(value)]
+        found = (value for value, read in member.arrays if len(set(read)) == member.loops and not self._repeats(value))
+        return list(dict.fromkeys(found))
 
     def _repeats(self, value: SSAValue) -> bool:
         """Whether an array is moved in its readers' loops from one with fewer elements."""

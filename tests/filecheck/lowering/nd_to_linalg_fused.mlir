@@ -2,7 +2,7 @@
 // Which ops share loops. Each array that is made costs a write and a read of memory; an op that is computed in two
 // groups costs its work twice, and one that a product reads would be computed again for each row. So an op joins the
 // loops of what reads it, if all that reads it is in there and each of its elements is computed once there. What is
-// cheap, and what only moves elements, joins every group that reads it.
+// cheap and reads one array of its own size, and what only moves elements, joins every group that reads it.
 //
 //     a --> exp --> mul  [group 1]           exp is read in two groups: it stays, and is an array
 //            +----> sum  [group 2]
@@ -52,6 +52,26 @@ func.func public @shared(%a: tensor<4xf64>, %b: tensor<4xf64>) -> (tensor<4xf64>
   %y = nd.mul %e, %x : tensor<4xf64>
   %s = nd.sum %e {axes = array<i64: 0>} : tensor<4xf64> to f64
   func.return %y, %s : tensor<4xf64>, f64
+}
+
+// What is cheap and reads broadcast arrays reads less than it would store: no 6 x 5 x 4 array, though two groups read it.
+// CHECK-LABEL: func.func public @apart
+// CHECK:         linalg.generic {{.*}} ins(%p, %c : tensor<6x4xf64>, tensor<5x4xf64>) outs(%{{.*}} : tensor<6x5xf64>)
+// CHECK:           arith.subf
+// CHECK:         linalg.generic {{.*}} ins(%p, %c, %g : tensor<6x4xf64>, tensor<5x4xf64>, tensor<6x5xf64>) outs(%{{.*}} : tensor<5x4xf64>)
+// CHECK:           arith.subf
+// CHECK-NOT:     linalg.generic
+// CHECK:         func.return
+func.func public @apart(%p: tensor<6x4xf64>, %c: tensor<5x4xf64>, %g: tensor<6x5xf64>) -> (tensor<6x5xf64>, tensor<5x4xf64>) {
+  %0 = nd.broadcast %p {dims = array<i64: 0, 2>} : tensor<6x4xf64> to tensor<6x5x4xf64>
+  %1 = nd.broadcast %c {dims = array<i64: 1, 2>} : tensor<5x4xf64> to tensor<6x5x4xf64>
+  %apart = nd.sub %0, %1 : tensor<6x5x4xf64>
+  %2 = nd.mul %apart, %apart : tensor<6x5x4xf64>
+  %s = nd.sum %2 {axes = array<i64: 2>} : tensor<6x5x4xf64> to tensor<6x5xf64>
+  %3 = nd.broadcast %g {dims = array<i64: 0, 1>} : tensor<6x5xf64> to tensor<6x5x4xf64>
+  %4 = nd.mul %3, %apart : tensor<6x5x4xf64>
+  %d = nd.sum %4 {axes = array<i64: 0>} : tensor<6x5x4xf64> to tensor<5x4xf64>
+  func.return %s, %d : tensor<6x5xf64>, tensor<5x4xf64>
 }
 
 // A product reads its operands many times: only a movement joins it.

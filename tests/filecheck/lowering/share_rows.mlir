@@ -74,6 +74,39 @@ func.func @whole_sum(%x: memref<12x4xf64>, %y: memref<12x4xf64>) -> f64 {
   func.return %t : f64
 }
 
+// So does a small nest on sums of columns. What is made of the same rows after it is in the loop.
+// CHECK-LABEL: func.func @sums_of_columns
+// CHECK:         scf.for
+// CHECK:           arith.addi
+// CHECK:           arith.muli
+// CHECK:         }
+// CHECK:         linalg.generic
+// CHECK-SAME:      ins(%s : memref<2xi32>) outs(%s : memref<2xi32>)
+// CHECK:           arith.divsi
+// CHECK-NOT:     linalg.generic
+// CHECK:         func.return
+func.func @sums_of_columns(%x: memref<64x2xi32>, %s: memref<2xi32>, %y: memref<64x2xi32>) {
+  %c = arith.constant 0 : i32
+  %n = arith.constant 64 : i32
+  linalg.fill ins(%c : i32) outs(%s : memref<2xi32>)
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>], iterator_types = ["reduction", "parallel"]} ins(%x : memref<64x2xi32>) outs(%s : memref<2xi32>) {
+  ^bb0(%a: i32, %sum: i32):
+    %b = arith.addi %sum, %a : i32
+    linalg.yield %b : i32
+  }
+  linalg.generic {indexing_maps = [affine_map<(j) -> (j)>, affine_map<(j) -> (j)>], iterator_types = ["parallel"]} ins(%s : memref<2xi32>) outs(%s : memref<2xi32>) {
+  ^bb0(%a: i32, %old: i32):
+    %b = arith.divsi %a, %n : i32
+    linalg.yield %b : i32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : memref<64x2xi32>) outs(%y : memref<64x2xi32>) {
+  ^bb0(%a: i32, %old: i32):
+    %b = arith.muli %a, %a : i32
+    linalg.yield %b : i32
+  }
+  func.return
+}
+
 // The second nest needs the sum of all rows, the last one reads other rows than its own: there is no loop.
 // CHECK-LABEL: func.func @apart
 // CHECK-NOT:     scf.for
