@@ -1,19 +1,20 @@
-"""Turns additions of one array to several slices of another, each a little further, into one sum: a stencil's gradient.
+"""Turns additions to several slices of one array, each a little further, into one sum: a stencil's gradient.
 
-Reads: nd, with slices at constant places. Writes: nd. Leaves: what is small, of more than two axes, or at places that
+Reads: nd, with slices at constant places. Writes: nd. Leaves: what is small, of more than three axes, or at places that
 only the run knows.
 
-Where all the slices overlap, each element is the sum of its old value and of one element of the array for each slice,
+Where all the slices overlap, each element is the sum of its old value and of one element of each array that is added,
 in the order of the additions; so nothing changes but the number of times that memory is read and written. What is left
-are strips at the borders, which get their additions one by one. If the array was set to one number there before, that
-number is the old value, and only the strips are set.
+are strips at the borders: along the last axis they are sums, too; along the others they get their additions one by one.
+If the array was set to one number there before, that number is the old value, and only the strips are set. What few
+operations compute of a slice is computed where it is added, without an array.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
+from itertools import pairwise
 from typing import Any
 
 from xdsl.context import Context
@@ -21,23 +22,27 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirad.analysis.constants import constant_int, holds_one_number, number_of
-from mlirad.dialect.arrays.slices import Slice, add_slice, extract_slice, insert_slice
+from mlirad.analysis.constants import holds_one_number
+from mlirad.analysis.moves import Lifetimes
+from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, constant, full
-from mlirad.dialect.core.op import NdOp, written_subset
+from mlirad.dialect.core.effect_table import is_removable
+from mlirad.dialect.core.expr import Expr, full, insert
+from mlirad.dialect.core.op import Generic, NdOp
 from mlirad.dialect.core.subset import Change
-from mlirad.lowering.rewriting import erase, in_place_of, replace
+from mlirad.lowering.rewriting import erase, in_place_of, rebuilt, replace
+from mlirad.lowering.to_linalg.slice_writes import Box, SliceWrite, number_in, places, read_box, write_of
 from mlirad.xdsl_support.traversal import ops_inside
 
-_MOST_AXES = 2
 _FEWEST = 1 << 12
 """Elements where all slices overlap: below, what is read twice is in the cache anyway."""
+_CHEAP = 2
+"""The cost of what is computed again for each addition, rather than stored."""
 
 
 @dataclass(frozen=True)
 class GatherSlices(ModulePass):
-    """Add an array to several slices of another at once.
+    """Add arrays to several slices of another at once.
 
     least: of how many elements they have in common.
 
@@ -59,16 +64,14 @@ class GatherSlices(ModulePass):
           %zero = nd.constant {value = 0 : i64} : i64
           %two = nd.constant {value = 2 : i64} : i64
           %c0 = nd.constant {value = 0 : i64} : i64
-          %0 = nd.extract_slice %s[%c0] {sizes = array<i64: 2>, strides = array<i64: 1>}
-              : tensor<6xf64> -> tensor<2xf64>
+          %0 = nd.extract_slice %t[%c0] {sizes = array<i64: 2>, strides = array<i64: 1>}
+              : tensor<8xf64> -> tensor<2xf64>
           %c0_1 = nd.constant {value = 0 : i64} : i64
-          %1 = nd.add_slice %0, %t[%c0_1] {sizes = array<i64: 2>, strides = array<i64: 1>}
-              : tensor<2xf64> into tensor<8xf64>
-          %c4 = nd.constant {value = 4 : i64} : i64
-          %2 = nd.extract_slice %s[%c4] {sizes = array<i64: 2>, strides = array<i64: 1>}
+          %1 = nd.extract_slice %s[%c0_1] {sizes = array<i64: 2>, strides = array<i64: 1>}
               : tensor<6xf64> -> tensor<2xf64>
-          %c6 = nd.constant {value = 6 : i64} : i64
-          %3 = nd.add_slice %2, %1[%c6] {sizes = array<i64: 2>, strides = array<i64: 1>}
+          %2 = nd.add %0, %1 : tensor<2xf64>
+          %c0_2 = nd.constant {value = 0 : i64} : i64
+          %3 = nd.insert_slice %2, %t[%c0_2] {sizes = array<i64: 2>, strides = array<i64: 1>}
               : tensor<2xf64> into tensor<8xf64>
           %c2 = nd.constant {value = 2 : i64} : i64
           %4 = nd.extract_slice %3[%c2] {sizes = array<i64: 4>, strides = array<i64: 1>}
@@ -77,13 +80,23 @@ class GatherSlices(ModulePass):
           %5 = nd.extract_slice %s[%c2_1] {sizes = array<i64: 4>, strides = array<i64: 1>}
               : tensor<6xf64> -> tensor<4xf64>
           %6 = nd.add %4, %5 : tensor<4xf64>
-          %c0_2 = nd.constant {value = 0 : i64} : i64
-          %7 = nd.extract_slice %s[%c0_2] {sizes = array<i64: 4>, strides = array<i64: 1>}
+          %c0_3 = nd.constant {value = 0 : i64} : i64
+          %7 = nd.extract_slice %s[%c0_3] {sizes = array<i64: 4>, strides = array<i64: 1>}
               : tensor<6xf64> -> tensor<4xf64>
           %8 = nd.add %6, %7 : tensor<4xf64>
           %c2_2 = nd.constant {value = 2 : i64} : i64
-          %b = nd.insert_slice %8, %3[%c2_2] {sizes = array<i64: 4>, strides = array<i64: 1>}
+          %9 = nd.insert_slice %8, %3[%c2_2] {sizes = array<i64: 4>, strides = array<i64: 1>}
               : tensor<4xf64> into tensor<8xf64>
+          %c6 = nd.constant {value = 6 : i64} : i64
+          %10 = nd.extract_slice %9[%c6] {sizes = array<i64: 2>, strides = array<i64: 1>}
+              : tensor<8xf64> -> tensor<2xf64>
+          %c4 = nd.constant {value = 4 : i64} : i64
+          %11 = nd.extract_slice %s[%c4] {sizes = array<i64: 2>, strides = array<i64: 1>}
+              : tensor<6xf64> -> tensor<2xf64>
+          %12 = nd.add %10, %11 : tensor<2xf64>
+          %c6_1 = nd.constant {value = 6 : i64} : i64
+          %b = nd.insert_slice %12, %9[%c6_1] {sizes = array<i64: 2>, strides = array<i64: 1>}
+              : tensor<2xf64> into tensor<8xf64>
           func.return %b : tensor<8xf64>
         }
     """
@@ -93,145 +106,162 @@ class GatherSlices(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for last in ops_inside(op):
-            found = _write_of(last)
-            if found is not None and found.change is Change.ADDED and not _is_continued(last, found):
-                chain = _chain(last, found)
-                if len(chain) > 1:
-                    _gather(chain, self.least)
+            found = write_of(last)
+            if found is None or found.change is not Change.ADDED or _is_continued(found):
+                continue
+            for group in _groups(_chain(found)):
+                if len(group.writes) + (group.cleared is not None) > 1 and group.common.count >= self.least:
+                    group.gather()
 
 
-@dataclass(frozen=True)
-class _Box:
-    """A part of an array: along each axis from `starts` to `ends`."""
-
-    starts: tuple[int, ...]
-    ends: tuple[int, ...]
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple([end - start for start, end in zip(self.starts, self.ends, strict=True)])
-
-    def holds(self, other: _Box) -> bool:
-        inside = (a <= b for a, b in zip((*self.starts, *other.ends), (*other.starts, *self.ends), strict=True))
-        return all(inside)
-
-    def without(self, inner: _Box) -> Iterator[_Box]:
-        """The strips around a box within this one."""
-        starts, ends = list(self.starts), list(self.ends)
-        for axis, (start, end) in enumerate(zip(inner.starts, inner.ends, strict=True)):
-            for low, high in ((starts[axis], start), (end, ends[axis])):
-                if low < high:
-                    yield _Box((*starts[:axis], low, *starts[axis + 1 :]), (*ends[:axis], high, *ends[axis + 1 :]))
-            starts[axis], ends[axis] = start, end
+def _is_continued(write: SliceWrite) -> bool:
+    user = write.op.results[0].get_user_of_unique_use()
+    later = None if user is None else write_of(user)
+    return later is not None and later.continues(write)
 
 
-@dataclass(frozen=True)
-class _Write:
-    """A slice of `array` that an op adds `part` to, or replaces by it."""
-
-    op: NdOp
-    change: Change
-    array: SSAValue
-    part: SSAValue
-    box: _Box
-
-
-def _write_of(op: Operation) -> _Write | None:
-    """What an op writes, if it is a dense slice at a constant place."""
-    found = written_subset(op)
-    if not isinstance(op, NdOp) or not isinstance(found, Slice) or any(stride != 1 for stride in found.strides):
-        return None
-    sizes, starts = types.shape(found.part.type), [constant_int(place) for place in found.places]
-    known = [start for start in starts if start is not None]
-    if len(known) < len(sizes) or len(known) < len(starts) or min(sizes) < 1 or len(sizes) > _MOST_AXES:
-        return None
-    ends = [start + size for start, size in zip(known, sizes, strict=True)]
-    return _Write(op, found.change, found.array, found.part, _Box(tuple(known), tuple(ends)))
-
-
-def _is_continued(op: Operation, write: _Write) -> bool:
-    """Whether the next write of the array adds the same."""
-    (result,) = op.results
-    users = [_write_of(use.operation) for use in result.uses]
-    return len(users) == 1 and users[0] is not None and _continues(users[0], write)
-
-
-def _continues(later: _Write, write: _Write) -> bool:
-    return later.change is Change.ADDED and later.part is write.part and later.array is write.op.results[0]
-
-
-def _chain(op: Operation, last: _Write) -> list[_Write]:
-    """Writes that add the same part, one after the other."""
+def _chain(last: SliceWrite) -> list[SliceWrite]:
+    """The additions to one array that end with `last`, and the clear before them, if there is one."""
     chain = [last]
-    while (before := chain[0].array).has_one_use() and isinstance(before.owner, Operation):
-        write = _write_of(before.owner)
-        if write is None or write.change is not Change.ADDED or not _continues(chain[0], write):
+    while isinstance(before := chain[0].array.owner, Operation):
+        write = write_of(before)
+        if write is None or not chain[0].continues(write) or not (write.clears or write.change is Change.ADDED):
             break
         chain.insert(0, write)
-    return chain if all(write.op.parent is op.parent for write in chain) else [last]
+        if write.clears:
+            break
+    return chain
 
 
-def _gather(chain: Sequence[_Write], least: int) -> None:
-    boxes = [write.box for write in chain]
-    starts = tuple([max(each) for each in zip(*(box.starts for box in boxes), strict=True)])
-    ends = tuple([min(each) for each in zip(*(box.ends for box in boxes), strict=True)])
-    common = _Box(starts, ends)
-    sizes = zip(common.sizes, boxes[0].sizes, strict=True)
-    if min(common.sizes) < 1 or prod(common.sizes) < least or any(3 * each < 2 * whole for each, whole in sizes):
-        return
-    last = chain[-1].op
-    cleared = _cleared(chain[0], common)
-    with in_place_of(last):
-        part = Expr(chain[0].part)
-        array = Expr(chain[0].array)
-        if cleared is not None:
-            array = Expr(cleared.array)
-            for strip in cleared.box.without(common):
-                array = _put(full(_number_in(cleared.part), strip.sizes), array, strip)
-        for box in boxes:
-            for strip in box.without(common):
-                array = add_slice(_part(part, strip, box), array, _places(strip.starts))
-        if cleared is not None:
-            total = full(_number_in(cleared.part), common.sizes)
+def _groups(chain: Sequence[SliceWrite]) -> list[_Group]:
+    """Additions one after the other, of slices that overlap for the most part; the last group first."""
+    cleared = chain[0] if chain[0].clears else None
+    groups: list[_Group] = []
+    for write in chain if cleared is None else chain[1:]:
+        common = groups[-1].common.shared_with(write.box) if groups else write.box
+        if groups and all(common.mostly_in(each.box) for each in (*groups[-1].writes, write)):
+            groups[-1] = _Group([*groups[-1].writes, write], common)
         else:
-            total = extract_slice(array, _places(common.starts), common.sizes)
-        for box in boxes:
-            total = total + _part(part, common, box)
-        result = _put(total, array, common)
-    replace(last, [result.value])
-    for write in [*([] if cleared is None else [cleared]), *chain[:-1]][::-1]:
-        erase(write.op)
+            groups.append(_Group([write], write.box))
+    if cleared is not None and cleared.box.holds(groups[0].common):
+        groups[0] = _Group(groups[0].writes, groups[0].common, cleared)
+    return groups[::-1]
 
 
-def _cleared(first: _Write, common: _Box) -> _Write | None:
-    """What sets the elements of a box to one number, right before the first addition."""
-    before = first.array
-    write = _write_of(before.owner) if before.has_one_use() and isinstance(before.owner, Operation) else None
-    if write is None or write.change is not Change.REPLACED or write.op.parent is not first.op.parent:
-        return None
-    return write if holds_one_number(write.part) and write.box.holds(common) else None
+@dataclass(frozen=True)
+class _Group:
+    """Additions that become one sum. common: where all of them are. cleared: what sets the array there before."""
+
+    writes: Sequence[SliceWrite]
+    common: Box
+    cleared: SliceWrite | None = None
+
+    @property
+    def _all_writes(self) -> list[SliceWrite]:
+        return [*([] if self.cleared is None else [self.cleared]), *self.writes]
+
+    def gather(self) -> None:
+        last = self.writes[-1].op
+        lifetimes = Lifetimes(_block_of(last))
+        parts = {write.part for write in self.writes}
+        again = {part for part in parts if _is_computed_again(part, self.writes, lifetimes)}
+        with in_place_of(last):
+            array = Expr(self._all_writes[0].array)
+            for write in self._all_writes:
+                for strip in write.box.strips_around(self.common):
+                    part = _part(write.part, strip, write.box, again)
+                    put = insert_slice if write is self.cleared else add_slice
+                    array = put(part, array, places(strip.starts))
+            for cell in self._cells():
+                array = insert_slice(self._sum(cell, array, again), array, places(cell.starts))
+        replace(last, [array.value])
+        writes = self._all_writes
+        for write in writes[-2::-1]:
+            erase(write.op)
+        for part in dict.fromkeys(write.part for write in writes):
+            _erase_unused(part)
+
+    def _cells(self) -> Iterator[Box]:
+        """The parts along the last axis, in each of which other slices overlap, between the strips of other axes."""
+        boxes = [write.box for write in self._all_writes]
+        edges = sorted({each for box in boxes for each in (box.starts[-1], box.ends[-1])})
+        last = len(self.common.starts) - 1
+        cells = [self.common.along(last, low, high) for low, high in pairwise(edges)]
+        # Between the first end and the last start nothing begins, so that the common part is one cell.
+        return (cell for cell in cells if any(box.holds(cell) for box in boxes))
+
+    def _sum(self, cell: Box, array: Expr, again: set[SSAValue]) -> Expr:
+        """The elements of a cell after all additions."""
+        if self.cleared is not None and self.cleared.box.holds(cell):
+            total = full(number_in(self.cleared.part), cell.sizes)
+        else:
+            total = extract_slice(array, places(cell.starts), cell.sizes)
+        for write in self.writes:
+            if write.box.holds(cell):
+                total = total + _part(write.part, cell, write.box, again)
+        return total
 
 
-def _number_in(array: SSAValue) -> Expr:
-    """The number that an array holds everywhere."""
-    owner: Any = array.owner
-    contents = owner.contents()
-    if isinstance(contents, SSAValue):
-        return Expr(contents)
-    return constant(number_of(contents, array.type), types.element_type(array.type))
+def _block_of(op: Operation) -> Any:
+    assert op.parent is not None
+    return op.parent
 
 
-def _places(starts: Sequence[int]) -> list[Expr]:
-    return [constant(start, types.I64) for start in starts]
+def _is_computed_again(part: SSAValue, writes: Sequence[SliceWrite], lifetimes: Lifetimes) -> bool:
+    """Whether an array that is added is cheap to compute of one slice, which is there until the last addition."""
+    ops = {write.op for write in writes}
+    if any(use.operation not in ops for use in part.uses):
+        return False
+    return _cost(part, writes[-1].op, lifetimes) <= _CHEAP
 
 
-def _part(part: Expr, box: _Box, whole: _Box) -> Expr:
+def _cost(part: SSAValue, last: Operation, lifetimes: Lifetimes) -> float:
+    """What an element of an array costs to compute where it is added; a number too large if it cannot be."""
+    op = part.owner
+    answer = op.loops() if isinstance(op, NdOp) and op.parent is last.parent else None
+    if not isinstance(op, NdOp) or not isinstance(answer, Generic) or not answer.is_pointwise:
+        return float("inf")
+    arrays = {each for each in op.operands if types.is_tensor(each.type) and not holds_one_number(each)}
+    if len(arrays) != 1:
+        return float("inf")
+    (array,) = arrays
+    read = read_box(array.owner) if isinstance(array.owner, Operation) else None
+    if read is not None:
+        return float("inf") if lifetimes.is_taken_between(read[0], op, last) else op.memory.cost
+    return op.memory.cost + (_cost(array, last, lifetimes) if array.has_one_use() else float("inf"))
+
+
+def _part(part: SSAValue, box: Box, whole: Box, again: set[SSAValue]) -> Expr:
     """What an array that is put at `whole` has in a box."""
-    if box == whole:
-        return part
     starts = [start - first for start, first in zip(box.starts, whole.starts, strict=True)]
-    return extract_slice(part, _places(starts), box.sizes)
+    if part in again or holds_one_number(part):
+        return _computed_again(part, starts, box.sizes)
+    return Expr(part) if box == whole else extract_slice(Expr(part), places(starts), box.sizes)
 
 
-def _put(part: Expr, array: Expr, box: _Box) -> Expr:
-    return insert_slice(part, array, _places(box.starts))
+def _computed_again(part: SSAValue, starts: Sequence[int], sizes: Sequence[int]) -> Expr:
+    """The elements from `starts` on of what elementwise ops compute of a slice."""
+    if holds_one_number(part):
+        return full(number_in(part), sizes)
+    op = part.owner
+    assert isinstance(op, NdOp)
+    read = read_box(op)
+    if read is not None:
+        array, box = read
+        further = [first + start for first, start in zip(box.starts, starts, strict=True)]
+        return extract_slice(Expr(array), places(further), sizes)
+    operands = [
+        _computed_again(each, starts, sizes).value if types.is_tensor(each.type) else each for each in op.operands
+    ]
+    computed = rebuilt(op, operands, [types.tensor(sizes, types.element_type(part.type))], ())
+    return Expr(insert(computed).results[0])
+
+
+def _erase_unused(value: SSAValue) -> None:
+    """Erase what computes a value that nothing uses, and what only this reads."""
+    op = value.owner
+    if isinstance(op, NdOp) and value.first_use is None and is_removable(op) and len(op.results) == 1:
+        operands = list(op.operands)
+        erase(op)
+        for operand in operands:
+            _erase_unused(operand)

@@ -142,6 +142,7 @@ def _assemble(text: str) -> str:
 
 
 def _linalg(parallel: bool) -> list[ModulePass]:
+    from mlirad.lowering.to_linalg.delay_clears import DelayClears
     from mlirad.lowering.to_linalg.gather_slices import GatherSlices
     from mlirad.lowering.to_linalg.merge_nests import MergeNests
     from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
@@ -149,7 +150,7 @@ def _linalg(parallel: bool) -> list[ModulePass]:
 
     # A nest that stores an array and adds up its columns could only be shared without vectors.
     merging = [] if parallel else [MergeNests()]
-    return [WidenHalves(), GatherSlices(), NdToLinalg(), *merging]
+    return [WidenHalves(), DelayClears(), GatherSlices(), NdToLinalg(), *merging]
 
 
 def _bufferized(parallel: bool) -> list[ModulePass]:

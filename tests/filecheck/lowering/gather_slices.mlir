@@ -1,6 +1,6 @@
 // RUN: mlirad-opt %s -p 'mlirad-gather-slices{least=4}' | filecheck %s
 // The gradient of a stencil adds one array to several slices of another. Where all of them overlap it is one sum, which
-// reads and writes memory once; the borders get their additions one by one.
+// reads and writes memory once; along the last axis the borders are sums, too.
 //
 //     t:  . . . . . . . .
 //      +  s s s s s s          at 0
@@ -8,15 +8,13 @@
 //             |=====|          one sum of t, s[2:6] and s[0:4]
 
 // CHECK-LABEL: func.func @stencil
-// CHECK:         %[[LEFT:.*]] = nd.extract_slice %s
-// CHECK-SAME:      sizes = array<i64: 2>
-// CHECK:         nd.add_slice %[[LEFT]], %t
-// CHECK:         %[[RIGHT:.*]] = nd.extract_slice %s
-// CHECK-SAME:      sizes = array<i64: 2>
-// CHECK:         nd.add_slice %[[RIGHT]]
+// CHECK:         nd.insert_slice
+// CHECK-SAME:      tensor<2xf64> into tensor<8xf64>
 // CHECK-COUNT-2: nd.add %{{.*}} : tensor<4xf64>
 // CHECK:         nd.insert_slice
 // CHECK-SAME:      tensor<4xf64> into tensor<8xf64>
+// CHECK:         nd.insert_slice
+// CHECK-SAME:      tensor<2xf64> into tensor<8xf64>
 // CHECK-NEXT:    func.return
 func.func @stencil(%s: tensor<6xf64>, %t: tensor<8xf64>) -> tensor<8xf64> {
   %c0 = nd.constant {value = 0 : i64} : i64
@@ -26,11 +24,11 @@ func.func @stencil(%s: tensor<6xf64>, %t: tensor<8xf64>) -> tensor<8xf64> {
   func.return %b : tensor<8xf64>
 }
 
-// What was set to zero is not read, and only set where no sum is put.
+// What was set to zero is not read: neither in the middle nor at the borders is there a fill of its own.
 // CHECK-LABEL: func.func @cleared
 // CHECK-NOT:     tensor<6xf64> into
-// CHECK:         nd.full %zero : f64 to tensor<1xf64>
-// CHECK:         nd.full %zero : f64 to tensor<1xf64>
+// CHECK:         %[[BORDER:.*]] = nd.full %zero : f64 to tensor<1xf64>
+// CHECK:         nd.add %[[BORDER]], %{{.*}} : tensor<1xf64>
 // CHECK:         %[[OLD:.*]] = nd.full %zero : f64 to tensor<4xf64>
 // CHECK:         nd.add %[[OLD]], %{{.*}} : tensor<4xf64>
 // CHECK:         func.return
@@ -45,18 +43,47 @@ func.func @cleared(%s: tensor<6xf64>, %t: tensor<8xf64>, %zero: f64) -> tensor<8
   func.return %b : tensor<8xf64>
 }
 
-// Two arrays, slices that hardly overlap, and a place that only the run knows: these stay.
-// CHECK-LABEL: func.func @apart
-// CHECK-COUNT-6: nd.add_slice
+// Another array at the same place is a part of the sum. Half of a slice computed of a slice is computed where it is added.
+// CHECK-LABEL: func.func @several
+// CHECK-NOT:     nd.mul {{.*}} : tensor<6xf64>
+// CHECK:         nd.mul {{.*}} : tensor<4xf64>
 // CHECK:         func.return
-func.func @apart(%s: tensor<6xf64>, %r: tensor<6xf64>, %t: tensor<12xf64>, %i: i64) -> tensor<12xf64> {
+func.func @several(%s: tensor<6xf64>, %x: tensor<9xf64>, %t: tensor<8xf64>, %half: f64) -> tensor<8xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c2 = nd.constant {value = 2 : i64} : i64
+  %halves = nd.full %half : f64 to tensor<6xf64>
+  %p = nd.extract_slice %x[%c2] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<9xf64> -> tensor<6xf64>
+  %h = nd.mul %p, %halves : tensor<6xf64>
+  %a = nd.add_slice %s, %t[%c0] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+  %b = nd.add_slice %h, %a[%c2] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+  func.return %b : tensor<8xf64>
+}
+
+// A slice of an array that is overwritten before the last addition is not read again.
+// CHECK-LABEL: func.func @overwritten
+// CHECK:         nd.mul {{.*}} : tensor<6xf64>
+// CHECK:         func.return
+func.func @overwritten(%x: tensor<9xf64>, %half: f64) -> tensor<9xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c2 = nd.constant {value = 2 : i64} : i64
+  %halves = nd.full %half : f64 to tensor<6xf64>
+  %p = nd.extract_slice %x[%c2] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<9xf64> -> tensor<6xf64>
+  %h = nd.mul %p, %halves : tensor<6xf64>
+  %a = nd.add_slice %h, %x[%c0] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<9xf64>
+  %b = nd.add_slice %h, %a[%c2] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<9xf64>
+  func.return %b : tensor<9xf64>
+}
+
+// Slices that hardly overlap, and a place that only the run knows: these stay.
+// CHECK-LABEL: func.func @apart
+// CHECK-COUNT-4: nd.add_slice
+// CHECK:         func.return
+func.func @apart(%s: tensor<6xf64>, %t: tensor<12xf64>, %i: i64) -> tensor<12xf64> {
   %c0 = nd.constant {value = 0 : i64} : i64
   %c6 = nd.constant {value = 6 : i64} : i64
   %a = nd.add_slice %s, %t[%c0] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<12xf64>
-  %b = nd.add_slice %r, %a[%c0] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<12xf64>
-  %c = nd.add_slice %s, %b[%c0] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<12xf64>
-  %d = nd.add_slice %s, %c[%c6] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<12xf64>
-  %e = nd.add_slice %r, %d[%i] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<12xf64>
-  %f = nd.add_slice %r, %e[%i] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<12xf64>
-  func.return %f : tensor<12xf64>
+  %b = nd.add_slice %s, %a[%c6] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<12xf64>
+  %c = nd.add_slice %s, %b[%i] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<12xf64>
+  %d = nd.add_slice %s, %c[%i] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<12xf64>
+  func.return %d : tensor<12xf64>
 }

@@ -1,0 +1,135 @@
+"""Moves the clear of a slice from the end of a trip to the beginning of the next one, where the slice is added to.
+
+Reads: nd, with slices at constant places, in `scf.for`. Writes: the same. Leaves: clears of what a loop does not begin
+with cleared, and those that no addition follows.
+
+The reverse sweep of a loop that overwrites an array clears the array's cotangent at the end of each trip, and adds to
+it in the next. A clear right before additions is a part of their sum (`gather_slices.py`), and in the meantime the
+array may still be read as it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from mlirad.analysis.constants import is_number, known_number
+from mlirad.analysis.loops import Carries
+from mlirad.dialect.arrays.slices import insert_slice
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, emitting, full
+from mlirad.dialect.core.subset import Change
+from mlirad.lowering.rewriting import erase
+from mlirad.lowering.to_linalg.slice_writes import SliceWrite, places, write_of
+from mlirad.xdsl_support.traversal import ops_inside
+
+
+@dataclass(frozen=True)
+class DelayClears(ModulePass):
+    """Clear a carried array at the beginning of each trip, and after the loop, rather than at the end of each trip.
+
+    Before:
+
+        func.func @f(%s: tensor<4xf64>, %n: i64) -> tensor<8xf64> {
+          %zero = nd.constant {value = 0 : i64} : i64
+          %one = nd.constant {value = 1 : i64} : i64
+          %0 = nd.constant {value = 0.0 : f64} : f64
+          %zeros = nd.full %0 : f64 to tensor<8xf64>
+          %four = nd.full %0 : f64 to tensor<4xf64>
+          %t = scf.for %i = %zero to %n step %one iter_args(%a = %zeros) -> (tensor<8xf64>) : i64 {
+            %b = nd.add_slice %s, %a[%zero] {sizes = array<i64: 4>, strides = array<i64: 1>}
+                : tensor<4xf64> into tensor<8xf64>
+            %c = nd.insert_slice %four, %b[%one] {sizes = array<i64: 4>, strides = array<i64: 1>}
+                : tensor<4xf64> into tensor<8xf64>
+            scf.yield %c : tensor<8xf64>
+          }
+          func.return %t : tensor<8xf64>
+        }
+
+    After `mlirad-delay-clears`:
+
+        func.func @f(%s: tensor<4xf64>, %n: i64) -> tensor<8xf64> {
+          %zero = nd.constant {value = 0 : i64} : i64
+          %one = nd.constant {value = 1 : i64} : i64
+          %0 = nd.constant {value = 0.000000e+00 : f64} : f64
+          %zeros = nd.full %0 : f64 to tensor<8xf64>
+          %t = scf.for %i = %zero to %n step %one iter_args(%a = %zeros) -> (tensor<8xf64>) : i64 {
+            %cst = nd.constant {value = 0.000000e+00 : f64} : f64
+            %1 = nd.full %cst : f64 to tensor<4xf64>
+            %c1 = nd.constant {value = 1 : i64} : i64
+            %a_1 = nd.insert_slice %1, %a[%c1] {sizes = array<i64: 4>, strides = array<i64: 1>}
+                : tensor<4xf64> into tensor<8xf64>
+            %b = nd.add_slice %s, %a_1[%zero] {sizes = array<i64: 4>, strides = array<i64: 1>}
+                : tensor<4xf64> into tensor<8xf64>
+            scf.yield %b : tensor<8xf64>
+          }
+          %cst_1 = nd.constant {value = 0.000000e+00 : f64} : f64
+          %2 = nd.full %cst_1 : f64 to tensor<4xf64>
+          %c1_1 = nd.constant {value = 1 : i64} : i64
+          %t_1 = nd.insert_slice %2, %t[%c1_1] {sizes = array<i64: 4>, strides = array<i64: 1>}
+              : tensor<4xf64> into tensor<8xf64>
+          func.return %t_1 : tensor<8xf64>
+        }
+    """
+
+    name = "mlirad-delay-clears"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for loop in ops_inside(op):
+            if isinstance(loop, scf.ForOp):
+                for number in range(len(loop.results)):
+                    _delay(loop, number)
+
+
+def _delay(loop: scf.ForOp, number: int) -> None:
+    """Delay the clear that is the last thing that a trip does to an array, if the loop begins with it cleared."""
+    carries = Carries(loop)
+    carry, yielded = carries.region_args[0][number], carries.yielded[0][number]
+    clear = write_of(yielded.owner) if isinstance(yielded.owner, Operation) else None
+    if clear is None or not clear.clears or not yielded.has_one_use():
+        return
+    if not _is_added_to(carry) or not _is_cleared(carries.inits[number], clear):
+        return
+    carries.terminators[0].operands[number] = clear.array
+    first, after, result = loop.body.block.first_op, loop.next_op, loop.results[number]
+    assert first is not None and after is not None
+    _clear_before(first, carry, clear)
+    if result.first_use is not None:
+        _clear_before(after, result, clear)
+    erase(clear.op)
+    if clear.part.first_use is None and isinstance(clear.part.owner, Operation):
+        erase(clear.part.owner)
+
+
+def _is_added_to(carry: SSAValue) -> bool:
+    """Whether a trip adds to slices of an array at first, and does nothing else with what it begins with."""
+    user = carry.get_user_of_unique_use()
+    write = None if user is None else write_of(user)
+    if write is None or write.change is not Change.ADDED or write.array is not carry:
+        return False
+    return write.op.parent is carry.owner
+
+
+def _is_cleared(array: SSAValue, clear: SliceWrite) -> bool:
+    """Whether an array already has the number that a clear sets, in all places where it does."""
+    number = known_number(clear.part)
+    if number is None:
+        return False
+    before = write_of(array.owner) if isinstance(array.owner, Operation) else None
+    if before is not None and before.clears:
+        return before.box.holds(clear.box) and is_number(before.part, number)
+    return is_number(array, number)
+
+
+def _clear_before(op: Operation, array: SSAValue, clear: SliceWrite) -> None:
+    """Set the slice of an array, for all that reads it, in front of an op."""
+    with emitting(InsertPoint.before(op), clear.op.location):
+        number = constant(known_number(clear.part), types.element_type(array.type))
+        cleared = insert_slice(full(number, clear.box.sizes), Expr(array), places(clear.box.starts))
+    array.replace_uses_with_if(cleared.value, lambda use: use.operation is not cleared.value.owner)

@@ -1,0 +1,128 @@
+"""Writes of dense slices at constant places, and what such a slice holds.
+
+Reads: nd. Writes: nothing. Leaves: everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from mlirad.analysis.constants import constant_int, holds_one_number, number_of
+from mlirad.dialect.arrays.slices import Slice
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant
+from mlirad.dialect.core.op import NdOp, read_subset, written_subset
+from mlirad.dialect.core.subset import Change, Subset
+
+_MOST_AXES = 3
+
+
+@dataclass(frozen=True)
+class Box:
+    """A part of an array: along each axis from `starts` to `ends`."""
+
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple([end - start for start, end in zip(self.starts, self.ends, strict=True)])
+
+    @property
+    def count(self) -> int:
+        return prod(max(0, size) for size in self.sizes)
+
+    def holds(self, other: Box) -> bool:
+        inside = (a <= b for a, b in zip((*self.starts, *other.ends), (*other.starts, *self.ends), strict=True))
+        return all(inside)
+
+    def shared_with(self, other: Box) -> Box:
+        """The part of both boxes; its count is 0 if there is none."""
+        starts, ends = zip(self.starts, other.starts, strict=True), zip(self.ends, other.ends, strict=True)
+        return Box(tuple(map(max, starts)), tuple(map(min, ends)))
+
+    def mostly_in(self, other: Box) -> bool:
+        """Whether at least two thirds of the other box are in this one, along each axis."""
+        return all(3 * each >= 2 * whole for each, whole in zip(self.sizes, other.sizes, strict=True))
+
+    def along(self, axis: int, start: int, end: int) -> Box:
+        """The same box, but from start to end along one axis."""
+        return Box(
+            (*self.starts[:axis], start, *self.starts[axis + 1 :]), (*self.ends[:axis], end, *self.ends[axis + 1 :])
+        )
+
+    def strips_around(self, inner: Box) -> Iterator[Box]:
+        """What lies before and behind a box within this one along the axes, the last one excepted. Strips of an axis
+        are as long as the inner box along the axes before it."""
+        rest = self
+        for axis in range(len(self.starts) - 1):
+            for low, high in ((self.starts[axis], inner.starts[axis]), (inner.ends[axis], self.ends[axis])):
+                if low < high:
+                    yield rest.along(axis, low, high)
+            rest = rest.along(axis, inner.starts[axis], inner.ends[axis])
+
+
+@dataclass(frozen=True)
+class SliceWrite:
+    """A slice of `array` that an op adds `part` to, or replaces by it."""
+
+    op: NdOp
+    change: Change
+    array: SSAValue
+    part: SSAValue
+    box: Box
+
+    @property
+    def clears(self) -> bool:
+        """Whether the slice is set to one number."""
+        return self.change is Change.REPLACED and holds_one_number(self.part)
+
+    def continues(self, before: SliceWrite) -> bool:
+        """Whether this adds to what another write leaves, which nothing else reads."""
+        result = before.op.results[0]
+        is_next = self.array is result and result.has_one_use() and self.part is not result
+        return is_next and self.change is Change.ADDED and self.op.parent is before.op.parent
+
+
+def write_of(op: Operation) -> SliceWrite | None:
+    """What an op writes, if it is a dense slice at a constant place."""
+    found = written_subset(op)
+    box = None if found is None else _box(found)
+    if found is None or box is None or not isinstance(op, NdOp):
+        return None
+    return SliceWrite(op, found.change, found.array, found.part, box)
+
+
+def read_box(op: Operation) -> tuple[SSAValue, Box] | None:
+    """The array and the place that an op reads, if it is a dense slice at a constant place."""
+    found = read_subset(op)
+    box = None if found is None else _box(found)
+    return None if found is None or box is None else (found.array, box)
+
+
+def _box(found: Subset) -> Box | None:
+    if not isinstance(found, Slice) or any(stride != 1 for stride in found.strides):
+        return None
+    sizes, starts = types.shape(found.part.type), [constant_int(place) for place in found.places]
+    known = [start for start in starts if start is not None]
+    if len(known) < len(sizes) or len(known) < len(starts) or min(sizes) < 1 or len(sizes) > _MOST_AXES:
+        return None
+    return Box(tuple(known), tuple([start + size for start, size in zip(known, sizes, strict=True)]))
+
+
+def number_in(array: SSAValue) -> Expr:
+    """The number that an array holds everywhere."""
+    owner: Any = array.owner
+    contents = owner.contents()
+    if isinstance(contents, SSAValue):
+        return Expr(contents)
+    return constant(number_of(contents, array.type), types.element_type(array.type))
+
+
+def places(starts: Sequence[int]) -> list[Expr]:
+    return [constant(start, types.I64) for start in starts]

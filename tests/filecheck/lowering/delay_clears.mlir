@@ -1,0 +1,57 @@
+// RUN: mlirad-opt %s -p 'mlirad-delay-clears' | filecheck %s
+// RUN: mlirad-opt %s -p 'mlirad-delay-clears,mlirad-gather-slices{least=1},mlirad-nd-to-linalg,mlirad-bufferize' | filecheck %s --check-prefix=ONE
+
+// The reverse sweep of jacobi: the cotangent of the array that a trip overwrote is cleared, and the next trip adds to
+// it. Right before these additions the clear is a part of their sum: there is no fill, no copy and no temporary array.
+
+// CHECK-LABEL: func.func @sweeps
+// CHECK:         scf.for
+// CHECK:           nd.insert_slice %{{.*}}, %h
+// CHECK:           nd.add_slice
+// CHECK:           scf.yield %{{.*}}, %g :
+// CHECK:         nd.insert_slice %{{.*}} : tensor<6xf64> into tensor<8xf64>
+
+// ONE-LABEL: func.func @sweeps
+// ONE:         scf.for
+// ONE-NOT:       linalg.fill
+// ONE-NOT:       memref.copy
+// ONE-NOT:       memref.alloc
+// ONE:           scf.yield
+func.func @sweeps(%x: tensor<8xf64>, %n: i64) -> (tensor<8xf64>, tensor<8xf64>) {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %c2 = nd.constant {value = 2 : i64} : i64
+  %zero = nd.constant {value = 0.0 : f64} : f64
+  %half = nd.constant {value = 0.5 : f64} : f64
+  %zeros = nd.full %zero : f64 to tensor<8xf64>
+  %a, %b = scf.for %_ = %c0 to %n step %c1 iter_args(%g = %x, %h = %zeros) -> (tensor<8xf64>, tensor<8xf64>) : i64 {
+    %part = nd.extract_slice %g[%c1] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<8xf64> -> tensor<6xf64>
+    %none = nd.full %zero : f64 to tensor<6xf64>
+    %cleared = nd.insert_slice %none, %g[%c1] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+    %halves = nd.full %half : f64 to tensor<6xf64>
+    %p = nd.mul %part, %halves : tensor<6xf64>
+    %i = nd.add_slice %p, %h[%c0] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+    %j = nd.add_slice %p, %i[%c2] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+    scf.yield %j, %cleared : tensor<8xf64>, tensor<8xf64>
+  }
+  func.return %a, %b : tensor<8xf64>, tensor<8xf64>
+}
+
+// The loop does not begin with a cleared array, which it gives back if it makes no trip: the clear stays.
+// CHECK-LABEL: func.func @begins_with_numbers
+// CHECK:         scf.for
+// CHECK-NEXT:      nd.add_slice
+// CHECK:           nd.insert_slice
+// CHECK-NEXT:      scf.yield
+func.func @begins_with_numbers(%s: tensor<6xf64>, %x: tensor<8xf64>, %n: i64) -> tensor<8xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %zero = nd.constant {value = 0.0 : f64} : f64
+  %none = nd.full %zero : f64 to tensor<6xf64>
+  %a = scf.for %_ = %c0 to %n step %c1 iter_args(%g = %x) -> (tensor<8xf64>) : i64 {
+    %i = nd.add_slice %s, %g[%c0] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+    %cleared = nd.insert_slice %none, %i[%c1] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+    scf.yield %cleared : tensor<8xf64>
+  }
+  func.return %a : tensor<8xf64>
+}
