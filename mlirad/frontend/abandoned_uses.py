@@ -1,9 +1,10 @@
-"""Drops what abandoned attempts still use of a module.
+"""Drops the uses of a module's values that abandoned attempts leave behind.
 
-Reads: a finished module. Writes: ops outside of it, which lose their operands. Leaves: values that it alone uses.
+Reads: a finished module. Writes: ops outside of it, which lose their operands. Leaves: values that only the module
+uses.
 
-A loop is interpreted several times, and any part of an attempt may abandon it. Ops that were built by then are never
-inserted, but they use values that the next attempt keeps. Passes would treat these values as needed.
+A loop is interpreted several times, and each attempt may be abandoned halfway. The ops built so far are never inserted,
+but they use values that the next attempt keeps. Passes would treat these values as needed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from mlirad.xdsl_support.traversal import ops_inside
 
 
 def drop_abandoned_uses(module: ModuleOp) -> None:
-    """Let no op outside of the module use a value of it."""
+    """Drop every use of the module's values by an op outside of it."""
     ops = ops_inside(module)
     inside = set(ops)
     for value in _values(ops):

@@ -1,6 +1,6 @@
-"""Arrays of the caller that share memory: one of them as a view of another.
+"""Describes the caller's arrays that share memory: one as a view of another.
 
-Reads: shapes and strides. Writes: nothing. Leaves: a View, or None where no chain of steps leads there.
+Reads: shapes and strides. Writes: nothing. Leaves: a View, or None if no chain of view steps describes it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mlirad.signature import ArrayLeaf
 
 @dataclass(frozen=True)
 class Alias:
-    """What an argument of the caller is: a view of another, `base` (a leaf's number, or -1 - k for capture k)."""
+    """An argument that is a view of another array, `base` (the number of a leaf, or -1 - k for capture k)."""
 
     base: int
     view: View
@@ -27,7 +27,7 @@ class Alias:
 
 @dataclass(frozen=True)
 class MemorySpan:
-    """Where the elements of an array lie, in elements: `start` is the first one's place."""
+    """Where the elements of an array are in memory, counted in elements; `start` is the place of the first one."""
 
     start: int
     shape: tuple[int, ...]
@@ -35,7 +35,7 @@ class MemorySpan:
 
 
 def view_within(base: ArrayLeaf, base_span: MemorySpan, leaf: ArrayLeaf, span: MemorySpan) -> View | None:
-    """The array `leaf` as a view of `base` in which no element occurs twice."""
+    """The array `leaf` as a view of `base`, if each element occurs only once."""
     view = View.of(base.shape, base.dtype, strides_of(base), base.readonly)
     found = _sliced(view, base_span, span) or _through_line(view, base_span, span)
     if found is None:
@@ -44,7 +44,7 @@ def view_within(base: ArrayLeaf, base_span: MemorySpan, leaf: ArrayLeaf, span: M
 
 
 def _sliced(view: View, base: MemorySpan, part: MemorySpan) -> View | None:
-    """A part of the base, if each of its axes runs along one axis of the base."""
+    """A slice of the base: each of the part's axes runs along one axis of the base."""
     first = _coordinates(base, part.start)
     if first is None:
         return None
@@ -85,7 +85,7 @@ def _coordinates(array: MemorySpan, place: int) -> list[int] | None:
 
 
 def _through_line(view: View, base: MemorySpan, part: MemorySpan) -> View | None:
-    """A part of a base whose elements lie along one line, at equal distances: of that line in another shape."""
+    """A part of a base whose elements are equally spaced on one line: flatten the base to that line, then view it."""
     axes = [axis for axis in range(len(base.shape)) if base.shape[axis] > 1]
     axes.sort(key=lambda axis: -abs(base.strides[axis]))
     unit = abs(base.strides[axes[-1]]) if axes else 1
@@ -110,12 +110,12 @@ def _through_line(view: View, base: MemorySpan, part: MemorySpan) -> View | None
 
 
 def _used(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
-    """The strides; 0 where there is nothing to step over."""
+    """The strides, with 0 for axes of size 0 or 1."""
     return [stride if size > 1 else 0 for size, stride in zip(shape, strides, strict=True)]
 
 
 def _folded(line: View, count: int, part: MemorySpan) -> View | None:
-    """A part of a line that is a slice of a stretch of it, folded into several axes."""
+    """A part of a line: a slice of a contiguous section that is folded into several axes."""
     lengths = sorted({abs(stride) for stride in part.strides if stride}, reverse=True)
     if not lengths or any(long % short for long, short in pairwise(lengths)):
         return None

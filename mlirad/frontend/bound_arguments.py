@@ -1,4 +1,4 @@
-"""The arguments of a compiled function: from the signature of a call to values.
+"""Turns the signature of a call into the values of a compiled function's arguments.
 
 Reads: a signature, aliases, the captures found so far. Writes: arguments of the function's block; names and arrays in
 the state. Leaves: values for the parameters, and which leaf or capture each argument of the block is.
@@ -29,7 +29,7 @@ from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature
 
 @dataclass(eq=False)
 class BoundArguments:
-    """aliases, together: as of `build`. keys: for each argument of the block the number of its leaf, or -1 - k for
+    """aliases, together: as in `build`. keys: for each argument of the block, the number of its leaf, or -1 - k for
     capture k. containers: the caller's lists, dicts and dataclasses."""
 
     context: Context
@@ -44,7 +44,7 @@ class BoundArguments:
         self.containers = CallersContainers(self.context)
 
     def bind(self, block: Block) -> tuple[list[Value], dict[str, Value]]:
-        """The positional and named arguments as values; the captures are bound, too."""
+        """Return the positional and named arguments as values, and bind the captures."""
         values = [self.leaf(block, number) for number in range(len(self.signature.leaves))]
         for number, capture in enumerate(self.captures):
             self.capture(block, number, capture)
@@ -68,7 +68,7 @@ class BoundArguments:
             outside_objects.hidden_argument(self.context, capture, Expr(argument))
 
     def bind_aliases(self, values: list[Value]) -> None:
-        """The arguments that are views of other ones, once those are bound."""
+        """Bind the arguments that are views of others, once those are bound."""
         context = self.context
         names = context.state.frames[0]
 
@@ -117,7 +117,7 @@ class BoundArguments:
         return self.containers.new(structure.kind, keys, items, number)
 
     def arrays_of_caller(self) -> list[tuple[ArgumentAlias | CaptureAlias, Ref]]:
-        """The arrays that the caller can see, as they are at the end."""
+        """The arrays that the caller can see, in their final state."""
         found: list[tuple[ArgumentAlias | CaptureAlias, Ref]] = []
         names = self.context.state.frames[0]
         for number, leaf in enumerate(self.signature.leaves):

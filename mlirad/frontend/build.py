@@ -1,7 +1,7 @@
-"""The entry: a function or a request, and a signature -> a module at stage `tensor`.
+"""The frontend's entry: builds a module at stage `tensor` from a function or a request, and a signature.
 
 Reads: Python functions. Writes: func.func, scf, nd, ad. Leaves: Built, which says how to call the module and how to
-make Python values of what it returns.
+turn its results into Python values.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _recursion_limit = ProcessSetting(sys.getrecursionlimit, sys.setrecursionlimit, 
 
 @dataclass(frozen=True)
 class Built(Interface):
-    """A module at stage `tensor`, how it is called, and what it relies on."""
+    """A module at stage `tensor`, how to call it, and what it relies on."""
 
     module: ModuleOp
     reliance: Reliance
@@ -71,7 +71,8 @@ class Built(Interface):
 
 
 class NeedStaticLeaves(Exception):
-    """These leaves of the arguments (by number) must be known: build again with `signature.with_static(values)`."""
+    """Raised if these leaves of the arguments (by number) must be known: build again with
+    `signature.with_static(values)`."""
 
     def __init__(
         self, leaves: frozenset[int], why: str, location: SourceLocation | None, callers: list[SourceLocation]
@@ -97,13 +98,13 @@ def build(
 ) -> Built:
     """Compile a Python function, or a request on one, for a signature.
 
-    aliases: arguments that are views of other ones. captures: those that are known already, by whose numbers `aliases`
-    call them. together: sets of arguments that share memory in another way, which no function may write that is
-    differentiated. donated: leaves, C-contiguous arrays, whose memory the function may use for its results.
-    shares_calls: whether calls of one function may be calls of one func.func. live: what runs its function in Python.
-    ops_of_target: what calls of these functions become.
+    aliases: arguments that are views of others. captures: the captures known so far; `aliases` refers to them by
+    number. together: sets of arguments that share memory in another way; a differentiated function must not write to
+    them. donated: leaves, C-contiguous arrays; the function may reuse their memory for its results. shares_calls:
+    whether calls of one function may become calls of one func.func. live: runs functions in Python. ops_of_target: the
+    ops that calls of these functions become.
 
-    Raises CompileError where it is refused, and NeedStaticLeaves where the values of some leaves must be known.
+    Raises CompileError if the program is refused, and NeedStaticLeaves if the values of some leaves must be known.
     """
     repeated = RepeatedCalls(shares_calls)
     try:
@@ -113,7 +114,7 @@ def build(
     except CompileError:
         if not repeated.wanted:
             raise
-    # Less is known around calls that share a function.
+    # Less is known around calls that share a function, so try again without sharing.
     alone = RepeatedCalls(False)
     return _build(function, signature, boundscheck, aliases, captures, together, donated, alone, None, ops_of_target)
 
@@ -130,7 +131,7 @@ def _build(
     live: Live | None,
     ops_of_target: Mapping[Any, type[NdOp]],
 ) -> Built:
-    """As often as something is found that has to be known from the beginning."""
+    """Build again and again, until an attempt finds nothing that it should have known from the start."""
     function = plain(function)
     findings = CaptureFindings({capture.path: capture for capture in captures})
     unrolled: dict[Hashable, Why] = {}
@@ -143,7 +144,7 @@ def _build(
                 attempt.ops_of_target = ops_of_target
                 return attempt.run()
             except Restart:
-                # What has been found is kept, so that every round finds more.
+                # Keep the findings, so that each round finds more.
                 findings = findings.again()
             except NeedStatic as need:
                 loops = {origin[1] for origin in need.origins if isinstance(origin, tuple) and origin[0] == "loop"}
@@ -168,7 +169,7 @@ def _build(
 
 
 def _called_like(cause: Unresolved, error: CompileError) -> CompileError:
-    """The error, with the calls that led to its cause."""
+    """The error, with the calls that led to it."""
     error.callers, error.library = cause.callers, cause.library
     return libraries.reported(error)
 
@@ -259,7 +260,8 @@ class Build:
         )
 
     def module(self, name: str, block: Block, written: dict[int, int], donated: dict[int, int]) -> ModuleOp:
-        """The module; `written`, `donated`: results by leaf, and by -1 - number of captures."""
+        """The module. `written` and `donated` give the numbers of results, by leaf, or by -1 - the number of a
+        capture."""
         inputs = [argument.type for argument in block.args]
         main = func.FuncOp(
             name,
@@ -281,9 +283,9 @@ class Build:
         return module
 
     def written(self, raises: bool) -> tuple[dict[int, int], dict[int, int]]:
-        """The arrays of the caller that the function changes, each with the result that is its final content.
+        """The caller's arrays that the function changes, each with the result that holds its final content.
 
-        raises: it certainly raises; then those that it is known to have changed before.
+        raises: whether the function certainly raises. Then include only the arrays known to have changed before.
         """
         arguments: dict[int, int] = {}
         captures: dict[int, int] = {}
@@ -309,7 +311,8 @@ class Build:
         return arguments, captures
 
     def is_known(self, array: Ref) -> bool:
-        """Whether an array's contents can be read at the end; not so if a certain error is in an inner block."""
+        """Whether an array's contents can be read at the end. A certain error in an inner block makes them
+        unreadable."""
         store = self.context.state.store
         owners = [store[each.cell].value.owner for each in array.alternatives]
         blocks = (owner if isinstance(owner, Block) else owner.parent_block() for owner in owners)

@@ -1,4 +1,4 @@
-"""What a compiled function returns: the structure of it, and the results of its func.func that its leaves are.
+"""What a compiled function returns: the structure, and the result of the func.func for each leaf.
 
 Reads: a value. Writes: the module's further entry points. Leaves: the description of each leaf.
 """
@@ -40,14 +40,14 @@ from mlirad.library.spells import is_in_library
 
 
 def _is_of_the_compiler(value: Any) -> bool:
-    """Whether a constant stands for something that Python has another object for."""
+    """Whether a constant is the compiler's own stand-in for another Python object."""
     of_library = isinstance(value, PythonFunction) and is_in_library(value.__code__.co_filename)
     return of_library or isinstance(value, SetCopy)
 
 
 class Results:
-    """Those of the function, as far as they are known. exprs: its func.func's. pullbacks: the entry points of what it
-    returns that can be called."""
+    """The results of the function found so far. exprs: the results of its func.func. pullbacks: the entry points of the
+    callables that it returns."""
 
     def __init__(self, context: Context, function: str, arguments: BoundArguments):
         self.context = context
@@ -78,7 +78,7 @@ class Results:
         return node, [leaf for _, leaves in children for leaf in leaves]
 
     def require_result(self, kind: type) -> None:
-        """Refuse objects that cannot be made again from their attributes."""
+        """Refuse objects that cannot be rebuilt from their attributes."""
         if not is_made_of_its_items(kind):
             context = self.context
             context.location = context.returned.get(self.function, context.location)
@@ -86,7 +86,7 @@ class Results:
             raise context.refusal(f"a compiled function cannot return an object of class {kind.__name__}", hint)
 
     def add(self, expr: Expr) -> int:
-        """A further result of the function; gives its number."""
+        """Add a result to the function, and return its number."""
         self.exprs.append(expr)
         return len(self.exprs) - 1
 
@@ -118,7 +118,8 @@ class Results:
     # The pullback of a top-level vjp.
 
     def pullback(self, value: PullbackValue) -> ResidualsResult:
-        """A second entry point: residuals and cotangents -> cotangents of the primals; or as `linearize` has it."""
+        """Build a second entry point: residuals and cotangents -> cotangents of the primals (for `linearize`:
+        tangents)."""
         context = self.context
         request: PulledBack | Linearized = value.request
         is_linear = isinstance(request, Linearized)
@@ -138,7 +139,7 @@ class Results:
         with building(block):
             rebuilt = plain_results.rebuilt(context, request.passed, iter(given))
             structure, all_leaves = self.flattened(rebuilt)
-            # The caller has been asked for values of these sizes.
+            # The caller was asked for the values of these sizes.
             own = tuple(leaf for leaf in all_leaves if isinstance(leaf, Ref | Traced))
             here = PullbackValue(residuals, request.inside(own, given[len(own) :]))
             passed = rebuilt.items if is_linear and isinstance(rebuilt, Tuple) else (rebuilt,)

@@ -1,7 +1,7 @@
-"""Lists, dicts and dataclasses of the caller that a function changes: what they hold when it ends.
+"""The caller's lists, dicts and dataclasses that a function changes: their items when it ends.
 
 Reads: the state at the end. Writes: names in frame 0 that keep the containers alive. Leaves: the new items, which are
-further results, and where they belong.
+further results, and their places.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ _NAME = "$container "
 
 @dataclass
 class CallersContainers:
-    """Those in the arguments of a build, numbered as they are met from the outside in."""
+    """The containers in the arguments of a build, numbered from the outside in."""
 
     context: Context
     count: int = 0
     kept: list[int] = field(default_factory=list)
 
     def new(self, kind: type, keys: tuple, items: Sequence[Value], number: int) -> Object:
-        """A container of the caller."""
+        """Bind a container of the caller."""
         owner = Owner(f"the caller's {kind.__name__}", container=number)
         made = self.context.new_object(Entry(kind, keys, tuple(items), owner))
         if number in self.context.findings.changed:
-            # What it began with is kept too, under the names that it has at the end.
+            # Keep the initial items too, under the names that the container has at the end.
             self.context.state.frames[0][f"{_NAME}{number}"] = Tuple((made, Tuple(tuple(items))))
             self.kept.append(number)
         return made
 
     def number(self) -> int:
-        """The next container's, before what is in it."""
+        """The number of the next container; call it before visiting its items."""
         self.count += 1
         return self.count - 1
 
     def changes(self) -> tuple[tuple[ContainerChange, ...], list[Value]]:
-        """The containers that have other items now, and these items.
+        """The containers whose items have changed, and the new items.
 
-        Raises CompileError where it depends on data which items there are, and for a container in another's place.
+        Raises CompileError if the set of items depends on data, or if a container of the caller was put in another.
         """
         changes: list[ContainerChange] = []
         values: list[Value] = []

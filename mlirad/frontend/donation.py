@@ -1,7 +1,7 @@
 """Pairs donated arguments with the results that take their memory.
 
-Reads: the leaves of the arguments, and what the results are to the caller. Writes: nothing. Leaves: donated arrays that
-no result fits, and those that a result is, or is a view of, to the caller.
+Reads: the leaves of the arguments, and the descriptions of the results. Writes: nothing. Leaves: donated arrays that no
+result fits, and those that the caller gets back, whole or as views.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mlirad.signature import ArrayLeaf, LeafSpec
 
 
 def paired(donated: Set[int], leaves: Sequence[LeafSpec], results: Sequence[ResultLeaf]) -> dict[int, int]:
-    """The numbers of results by leaf. Each result goes to the first leaf of its shape and dtype."""
+    """The numbers of results, by leaf. Each result goes to the first leaf with its shape and dtype."""
     kept = {leaf for result in results for leaf in _arguments_in(result)}
     free = {result.index: result for result in results if isinstance(result, ArrayResult)}
     found: dict[int, int] = {}
@@ -30,7 +30,7 @@ def paired(donated: Set[int], leaves: Sequence[LeafSpec], results: Sequence[Resu
 
 
 def _arguments_in(result: ResultLeaf) -> Iterator[int]:
-    """The leaves whose memory a result shows to the caller."""
+    """The leaves that the caller gets back in a result."""
     if isinstance(result, ArgumentAlias):
         yield result.leaf
     elif isinstance(result, ViewResult):

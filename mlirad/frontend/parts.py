@@ -1,4 +1,4 @@
-"""All parts of the interpreter, imported so that they are in the tables of dispatch.py.
+"""Imports all parts of the interpreter, which fill the tables of dispatch.py.
 
 Reads: nothing. Writes: nothing. Leaves: full tables.
 """

@@ -1,4 +1,4 @@
-"""Which arrays a function returns: new ones, the caller's own, and views of both, sharing memory as NumPy's do.
+"""Which arrays a function returns: new ones, the caller's own, and views of both. They share memory as in NumPy.
 
 Reads: the references returned, the caller's arrays at the end. Writes: ops that say at run time which array it is.
 Leaves: a description of each.
@@ -38,7 +38,7 @@ SHAPE_OF_RESULT = "the shape of a result"
 
 
 class ReturnedArrays:
-    """The arrays among the leaves of a result."""
+    """Describes the arrays among the leaves of a result."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class ReturnedArrays:
         own: Sequence[tuple[Caller, Ref]],
         leaves: Sequence[Value],
     ):
-        """result: makes a value a result of the function, and returns its number. own: the arrays of the caller."""
+        """result: adds a result to the function, and returns its number. own: the arrays of the caller."""
         self._context = context
         self._result = result
         self._own = own
@@ -62,7 +62,7 @@ class ReturnedArrays:
         self._shared = {cell for cell, number in times.items() if number > 1}
 
     def leaf(self, number: int, array: Ref) -> ResultLeaf:
-        """What the returned array is; `number`: the leaf's."""
+        """Describe the returned array of leaf `number`."""
         for other_number, other in self._earlier:
             if _is_same(array, other):
                 return SameResult(other_number)
@@ -73,7 +73,7 @@ class ReturnedArrays:
         return self._chosen(array)
 
     def _chosen(self, array: Ref) -> ResultLeaf:
-        """One of several arrays, as the program runs; the last option is a copy that nothing else refers to."""
+        """One of several arrays, decided at run time; the last option is a copy that nothing else refers to."""
         options: list[Array] = []
         conditions: list[Expr | None] = []
         needs_new = False
@@ -87,7 +87,7 @@ class ReturnedArrays:
                 conditions.append(taken if is_it is None else is_it if taken is None else taken & is_it)
             if any(ref.selector is None for _, ref in owners):
                 continue
-            # What a loop carries may be the caller's array, or one that the loop has made.
+            # A loop may carry the caller's array, or one made in the loop.
             if cell in self._shared:
                 options.append(self._view_of(self._cell(alternative), alternative.view))
                 conditions.append(taken)
@@ -107,7 +107,7 @@ class ReturnedArrays:
         return ChoiceResult(self._result(number), tuple(options))
 
     def _owners(self, cell: int) -> list[tuple[Caller, Ref]]:
-        """The caller's arrays that a cell may be: whole, so that views of the cell are views of them."""
+        """The caller's arrays that may be this cell: only whole ones, so that views of the cell are views of them."""
         found = [
             (caller, ref)
             for caller, ref in self._own
@@ -117,7 +117,7 @@ class ReturnedArrays:
         return next(([pair] for pair in found if pair[1].selector is None), found)
 
     def _cell(self, alternative: Alternative) -> ArrayResult:
-        """A new array that several results are views of."""
+        """A new array, shared by several results that are views of it."""
         cell, view = alternative.cell, alternative.view
         if cell not in self._cells:
             shape = require_known(view.base_shape, SHAPE_OF_RESULT)
@@ -125,7 +125,7 @@ class ReturnedArrays:
         return self._cells[cell]
 
     def _require_original(self, array: Ref) -> None:
-        """Refuse a copy that stands for another array since a join: that one would be returned."""
+        """Refuse a copy that replaces an array since a join: NumPy would return the array itself."""
         for each in array.alternatives:
             held = self._context.state.held.get(each.cell)
             if isinstance(held, Poison):
@@ -161,7 +161,7 @@ class ReturnedArrays:
         return ViewResult(base, tuple(steps), view.readonly)
 
     def _numbers(self, shape: Sequence[Size]) -> tuple[int | RunTime, ...]:
-        """The sizes of a view; those that depend on data are results."""
+        """The sizes of a view; sizes that depend on data become results."""
         require_known(shape, SHAPE_OF_RESULT)
         return tuple(RunTime(self._result(size.expr)) if isinstance(size, Dim) else size for size in shape)
 
@@ -174,7 +174,7 @@ def _cells(array: Ref) -> set[int]:
 
 
 def _is_same(a: Ref, b: Ref) -> bool:
-    """Whether two references are certainly one array."""
+    """Whether two references are certainly the same array."""
     if len(a.alternatives) != len(b.alternatives):
         return False
     if (a.selector is None) != (b.selector is None):
@@ -196,6 +196,6 @@ def _is_same(a: Ref, b: Ref) -> bool:
 
 
 def _identity(array: Ref) -> Expr:
-    """The number of the cell that an array is, as the program runs."""
+    """The number of the cell that an array is at run time."""
     cells = [alternative.cell for alternative in array.alternatives]
     return constant(cells[0], types.I64) if array.selector is None else renumbered(array.selector, cells)

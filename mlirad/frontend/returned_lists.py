@@ -1,4 +1,4 @@
-"""A returned list that loops have filled: its arrays are results, and the caller makes a list from them.
+"""A returned list that loops have filled: its arrays are results, and `jit` makes a list from them.
 
 Reads: the list. Writes: nothing. Leaves: a description of it.
 """
@@ -16,8 +16,8 @@ from mlirad.frontend.values.values import Entry
 
 
 def list_result(entry: Entry, result: Callable[[Expr], int], require: Callable[[type], None]) -> ListResult:
-    """result: makes a value a result of the function, and gives its number. require: refuses classes of objects that
-    cannot be returned."""
+    """result: adds a result to the function, and returns its number. require: refuses classes of objects that cannot be
+    returned."""
     growth, count, buffers = entry.growth, count_of(entry), iter(buffers_of(entry))
     assert growth is not None
 

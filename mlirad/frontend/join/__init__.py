@@ -1,1 +1,1 @@
-"""How states meet: at the end of an if, and from one trip of a loop to the next."""
+"""How states are merged: at the end of an if, and from one iteration of a loop to the next."""

@@ -1,4 +1,4 @@
-"""How many elements code appends to the lists that grow, so that their arrays can be made before a loop.
+"""How many elements code appends to growing lists: their arrays are allocated before the loop.
 
 Reads: nothing. Writes: nd ops. Leaves: upper bounds.
 """
@@ -14,16 +14,16 @@ from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.join.join_columns import is_inside
 from mlirad.frontend.values import affine
 
-# For so many elements there may be room in vain.
+# At most this many elements of an array may stay unused.
 SPARE = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class AppendBound:
-    """most: how many are appended at most; None: that is not known. is_exact: whether it is so many always.
+    """most: the largest number of appended elements; None: unknown. is_exact: whether it is always this number.
 
-    A bound that is not exact is either a small number, or no more than the iterations that are run: an array that is
-    made for it is not much larger than what the program asks for.
+    A bound that is not exact is either small, or at most the number of iterations that run. So an array of this size is
+    not much larger than the program needs.
     """
 
     most: affine.Int | None = 0
@@ -31,7 +31,7 @@ class AppendBound:
 
     @staticmethod
     def loose(most: affine.Int | None) -> AppendBound:
-        """A bound of code that may not be run, or not to its end."""
+        """The bound of code that may not run, or not to its end."""
         return AppendBound(most if isinstance(most, int) and most <= SPARE else None, False)
 
     def plus(self, other: AppendBound) -> AppendBound:
@@ -39,14 +39,15 @@ class AppendBound:
         return AppendBound(most, self.is_exact and other.is_exact)
 
     def times(self, trips: affine.Int | None, leaves: bool = False) -> AppendBound:
-        """The bound of all iterations of a loop. trips: how many there are at most; leaves: there may be fewer."""
+        """The bound of all iterations of a loop. trips: the largest number of iterations; leaves: there may be
+        fewer."""
         if isinstance(self.most, int) and not self.most:
             return self
         most = None if trips is None or self.most is None else affine.multiply(self.most, trips)
         return AppendBound.loose(most) if leaves else AppendBound(most, self.is_exact)
 
     def outside(self, block: Block) -> AppendBound:
-        """The bound by what is visible before a block, at the insertion point; what is known in the block is still
+        """The bound in terms of values visible before a block, at the insertion point. Facts known in the block stay
         known."""
         if not isinstance(self.most, Expr) or not is_inside(self.most.value, block):
             return self
@@ -66,7 +67,7 @@ class AppendBound:
 class AppendCounts:
     """The bounds of the lists, by the number of their arrays.
 
-    One is never changed: to give up what has been tried is to return to an earlier one.
+    Bounds are immutable: undoing an attempt means returning to earlier ones.
     """
 
     bounds: Mapping[int, AppendBound] = field(default_factory=dict)
@@ -78,21 +79,21 @@ class AppendCounts:
         return AppendCounts({**self.bounds, number: self.of(number).plus(bound)})
 
     def shorter(self, number: int) -> AppendCounts:
-        """An element is taken away: how many there are is not what has been appended."""
+        """Remove an element: the length is no longer the number of appended elements."""
         return AppendCounts({**self.bounds, number: replace(self.of(number), is_exact=False)})
 
     def outside(self, block: Block) -> AppendCounts:
         return AppendCounts({number: bound.outside(block) for number, bound in self.bounds.items()})
 
     def then(self, code: AppendCounts) -> AppendCounts:
-        """Code follows that appends as much."""
+        """The bounds if this is followed by code that appends as much as `other`."""
         result = self
         for number, bound in code.bounds.items():
             result = result.plus(number, bound)
         return result
 
     def either(self, other: AppendCounts) -> AppendCounts:
-        """What one of two pieces of code appends."""
+        """The bounds of one of two pieces of code."""
         return AppendCounts(
             {number: self.of(number).either(other.of(number)) for number in {**self.bounds, **other.bounds}}
         )

@@ -1,7 +1,7 @@
-"""What a called function can see of its caller's state, and what a call leaves of it.
+"""The part of the caller's state that a called function can see, and the state that a call leaves.
 
-Reads: states. Writes: nothing. Leaves: a Seen, whose description says when two calls may share one function; an Ended,
-which puts what the function gives into the state of any of its callers.
+Reads: states. Writes: nothing. Leaves: a Seen with a description that says when two calls may share one function; an
+Ended, which puts the function's results into the state of any caller.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from mlirad.frontend.values.value_parts import Renaming, without_snapshots
 from mlirad.frontend.values.values import Alternative, Object, Ref, Value
 from mlirad.frontend.values.views.view import View
 
-# The names, in frame 0 of a called function's state, of the caller's cells and objects: whatever a loop calls them
-# meanwhile, they are found there at the end. And of the function itself, so that what it sees stays alive.
+# In frame 0 of a called function's state, these names hold the caller's cells and objects, so they are found at the end
+# whatever a loop renames them to. FUNCTION keeps alive what the function itself sees.
 CELL, OBJECT, FUNCTION = "$cell", "$object", "$function"
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a call sees. `state`: its arguments are the operands, and every SSA value in it is one of `parameters`, each
-    in one place only; `operands`: what they are at this call. numbers: the cells and objects, in the order met."""
+    """The part of a state that a call sees. `state`: its arguments are the operands, and each SSA value in it is one of
+    `parameters`, in one place only; `operands`: the values of the parameters at this call. numbers: the cells and
+    objects, in the order met."""
 
     state: State
     description: Hashable
@@ -40,7 +41,7 @@ class Seen:
 
     @staticmethod
     def of(state: State, origins: frozenset[Hashable]) -> Seen:
-        """`state`: trimmed to what the call sees. Numbers in it are said to come from `origins`."""
+        """`state`: trimmed to what the call sees. Its numbers get the origins `origins`."""
         scratch = Block()
         given: dict[SSAValue, SSAValue] = {}
 
@@ -55,7 +56,7 @@ class Seen:
         return Seen(own, skeleton.description, skeleton.values, operands, skeleton.numbers)
 
     def entered(self, arguments: Sequence[SSAValue]) -> State:
-        """The state that the function begins with, these being its arguments."""
+        """The state in which the function begins, with these arguments."""
         values = dict(zip(self.parameters, arguments, strict=True))
         state = self.state.renamed(values.__getitem__).fork()
         roots = state.frames.setdefault(0, {})
@@ -70,16 +71,17 @@ class Seen:
 
 
 class Ambiguous(Exception):
-    """Which of the caller's arrays an array is, depends on data."""
+    """It depends on data which of the caller's arrays an array is."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """What a called function leaves. state: its result (the one operand), the captured frames, and what they refer to.
+    """What a called function leaves. state: its result (the one operand), the captured frames, and everything they
+    refer to.
 
     own: the caller's cells and objects, by their numbers in `state`, each with its place among the numbers of a Seen.
-    parameters: the places of the function's arguments that stand in `state` unchanged; results: what else does.
-    contents: the final contents of the caller's cells, by their place.
+    parameters: the places of the function's arguments that are unchanged in `state`; results: all other values.
+    contents: the final contents of the caller's cells, by place.
     """
 
     state: State
@@ -97,7 +99,8 @@ class Ended:
         origins: frozenset[Hashable],
         read: Callable[[Ref], Expr],
     ) -> Ended:
-        """`state`: at the end, its operand the result. read: emits the contents of an array. Raises Ambiguous."""
+        """`state`: the final state, with the result as its operand. read: emits the contents of an array. Raises
+        Ambiguous."""
         state = state_with_origins(state, lambda _: origins).mapped(without_snapshots)
         own: dict[int, int] = {}
         contents: dict[int, Expr] = {}
@@ -138,7 +141,7 @@ class Ended:
         places = [(place, value) for place, value in state.places() if not is_root(place)]
         described: list[Hashable] = [(place, describe(value, name, number), layouts(value)) for place, value in places]
         described.append(tuple((index, name(cell.value)) for index, cell in contents.items()))
-        for each in waiting:  # which grows: what an object holds comes behind it
+        for each in waiting:  # which grows: the contents of an object are appended to it
             if each in state.heap:
                 entry = state.heap[each]
                 items = tuple((describe(item, name, number), layouts(item)) for item in entry.items)
@@ -148,7 +151,7 @@ class Ended:
         return Ended(state, tuple(described), own, parameters, tuple(results), contents)
 
     def written(self, state: State, seen: Seen) -> set[int]:
-        """The cells of a caller's state that a call changes."""
+        """The cells of the caller's state that the call changes."""
         found: set[int] = set()
         for index, expr in self.contents.items():
             place = self.parameters.get(expr.value)
@@ -160,7 +163,7 @@ class Ended:
     def into(
         self, state: State, seen: Seen, results: Sequence[SSAValue], fresh: Callable[[], int]
     ) -> tuple[Value, State]:
-        """The value of a call that saw `seen`, and the state after it; `results`: the call's."""
+        """The value of a call that saw `seen`, and the state after it; `results`: the results of the call op."""
         given: dict[SSAValue, SSAValue] = {value: seen.operands[index] for value, index in self.parameters.items()}
         given.update(zip(self.results, results, strict=True))
         numbers: dict[int, int] = {number: seen.numbers[index] for number, index in self.own.items()}
@@ -189,5 +192,5 @@ class Ended:
 
 
 def is_root(place: tuple) -> bool:
-    """Whether a place holds one of the caller's cells or objects for the end."""
+    """Whether a place keeps one of the caller's cells or objects for the end."""
     return place[:2] == ("frame", 0) and str(place[2]).startswith((CELL, OBJECT, FUNCTION))

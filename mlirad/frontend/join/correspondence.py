@@ -1,4 +1,4 @@
-"""What corresponds on the two sides of a merge: places, values, cells and objects.
+"""The correspondence between the two sides of a merge: of places, values, cells and objects.
 
 Reads: two states. Writes: nothing. Leaves: pairs of values, and the cells and objects of the merged state.
 """
@@ -27,7 +27,7 @@ from mlirad.frontend.values.values import (
     Value,
 )
 
-# What refers to no array and no object, nothing at all included.
+# Values that refer to no array and no object, including no value at all.
 _NUMBERS = frozenset({Static, Traced, type(None)})
 
 
@@ -49,10 +49,10 @@ class Pairing:
 
 @dataclass
 class Correspondence:
-    """What corresponds on two sides.
+    """The correspondence between two sides.
 
-    cells, objects: how they are paired. walked: the place in which two objects were met first, reached from a name.
-    paired_at: the place in which the two cells of a merged one were paired.
+    cells, objects: their pairs. walked: the place in which two objects first met, reached from a name. paired_at: the
+    place in which the two cells of a merged one were paired.
     """
 
     left: State | None
@@ -64,7 +64,7 @@ class Correspondence:
     paired_at: dict[int, Place] = field(default_factory=dict)
 
     def places(self) -> list[Pair]:
-        """The values in the places of either side."""
+        """The values in the places of both sides."""
         left = dict(self.left.places()) if self.left else {}
         right = dict(self.right.places()) if self.right else {}
         ordered = [*left, *(place for place in right if place not in left)]
@@ -79,7 +79,7 @@ class Correspondence:
     def walk(
         self, place: Place, a: Value | None, b: Value | None, seen: set[tuple[int | None, int | None]]
     ) -> Iterator[Pair]:
-        """The values that correspond to one another, from one place down through the heap."""
+        """The values that correspond, from one place down through the heap."""
         a = a.value if isinstance(a, Maybe) else a
         b = b.value if isinstance(b, Maybe) else b
         yield place, a, b
@@ -119,7 +119,7 @@ class Correspondence:
             )
 
     def all_pairs(self, places: list[Pair]) -> Iterator[Pair]:
-        """What corresponds, of all that refers to arrays and objects."""
+        """All corresponding values that refer to arrays and objects."""
         seen: set[tuple[int | None, int | None]] = set()
         for place, a, b in places:
             if a.__class__ not in _NUMBERS or b.__class__ not in _NUMBERS:
@@ -150,7 +150,7 @@ class Correspondence:
         self.pair_open(pairs)
 
     def pair_open(self, pairs: list[Pair]) -> None:
-        """Pair the cells that are not paired yet by the places that refer to them."""
+        """Pair the remaining cells by the places that refer to them."""
         left, right = self.left.store if self.left else {}, self.right.store if self.right else {}
         pairing = self.cells
         for place, a, b in pairs:
@@ -172,7 +172,7 @@ class Correspondence:
 
 
 def head(value: Value) -> Hashable:
-    """What two values must have in common to be merged part by part."""
+    """The key that two values must share to be merged part by part."""
     if value.__class__ in SIMPLE:
         return value.__class__
     match value:

@@ -1,4 +1,4 @@
-"""Why the two values of a place do not join.
+"""Explains why the two values of a place do not join.
 
 Reads: the two values. Writes: nothing. Leaves: a Poison, which says why, and what to write instead.
 """
@@ -48,12 +48,12 @@ class Disagreements:
         return self.poison(place, f"is {x} before the loop and {y} after an iteration", hint=hint)
 
     def copied(self, place: Place) -> Poison:
-        """Why an array, and a copy that stands for it since a join, may not be written."""
+        """Why an array that a join has copied may not be written, nor the copy."""
         why = "may be either of two arrays here, of sizes that only the run knows, and one of them is written"
         return self.poison(place, why, "make it a copy on both paths: y = x.copy()")
 
     def undecided(self, place: Place, a: Static | Traced, b: Static | Traced) -> Poison:
-        """Why a number that is Python's on one path and NumPy's on another cannot be used."""
+        """Why a number cannot be used that is Python's on one path and NumPy's on another."""
         for side in (a, b):
             if isinstance(side, Traced) and side.either is not None:
                 return side.either.poison
@@ -66,7 +66,7 @@ class Disagreements:
         return dataclasses.replace(poison, why=why, hint=hint)
 
     def several(self, place: Place, a: Static | Traced, b: Static | Traced, kinds: tuple[type, ...]) -> Poison:
-        """Why a Python number of one class on one path, and of another on another, cannot be used where it matters."""
+        """Why a Python number cannot be used where its class matters, if the class differs between paths."""
         for side in (a, b):
             if isinstance(side, Traced) and side.several is not None:
                 return side.several.poison
@@ -77,7 +77,7 @@ class Disagreements:
         return dataclasses.replace(poison, why=f"{poison.why}; these mean different things here", hint=hint)
 
     def lengths_differ(self, number: int, left: Entry, right: Entry, element: Element | None) -> Poison:
-        """Why a list or dict is unknown whose length, or keys, the two sides do not agree on."""
+        """Why a list or dict is unknown if the two sides disagree on its length or keys."""
         kinds = {left.kind, right.kind} - {list, dict}
         if kinds:
             name = min(kind.__name__ for kind in kinds)
@@ -104,7 +104,7 @@ def _text(number: Any) -> str:
 
 
 def _is_of_data(a: Value, b: Value) -> bool:
-    """Whether two arrays differ in this alone, that one has a length that only the run knows."""
+    """Whether two arrays differ only in that one has a run-time length."""
     if not (isinstance(a, Ref) and isinstance(b, Ref)) or (a.dtype, a.ndim) != (b.dtype, b.ndim):
         return False
     return is_static(a.shape) != is_static(b.shape)

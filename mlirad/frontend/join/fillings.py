@@ -1,4 +1,4 @@
-"""Lists that a loop fills, while the loop is searched for what it carries.
+"""Lists that a loop fills, while the interpreter finds out what the loop carries.
 
 Reads: nothing. Writes: nothing. Leaves: Fillings.
 """
@@ -15,8 +15,9 @@ from mlirad.frontend.values import affine
 
 @dataclass(eq=False)
 class Filling:
-    """A list that a loop fills. place: its number before the loop; number: of its arrays. capacity: an argument of no
-    block, until it is known. start: its length before. first: the first op that makes the arrays."""
+    """A list that a loop fills. place: its number before the loop; number: the number of its arrays. capacity: a
+    placeholder (an argument of no block) until it is known. start: its length before. first: the first op that creates
+    the arrays."""
 
     place: int
     number: int
@@ -27,7 +28,8 @@ class Filling:
 
 @dataclass(eq=False)
 class Fillings:
-    """The lists that one loop fills; done: their capacities are known. bounds: of what the loop has appended."""
+    """The lists that one loop fills; done: whether their capacities are known. bounds: bounds on what the loop
+    appends."""
 
     lists: list[Filling] = field(default_factory=list)
     done: bool = False

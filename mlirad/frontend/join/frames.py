@@ -1,4 +1,4 @@
-"""Frames of functions, and why a call is inlined or a loop unrolled.
+"""Frames of functions, and reasons to inline a call or unroll a loop.
 
 Reads: nothing. Writes: nothing. Leaves: Frames.
 """
@@ -14,7 +14,7 @@ from mlirad.frontend.program.source import Source
 
 @dataclass(eq=False)
 class Frame:
-    """A running (or captured) function or comprehension. live: its names that are live at the statement under way.
+    """A running (or captured) function or comprehension. live: its names that are live at the current statement.
 
     loops: for each loop around it, the names live after the loop and at its header. site: the call (recursion.py).
     """
@@ -33,7 +33,7 @@ RESULT = "$return"
 
 @dataclass(frozen=True)
 class Why:
-    """Why a loop is unrolled, or a call inlined. refusal: what to raise if it cannot be, if that is known."""
+    """Why a loop is unrolled, or a call inlined. refusal: the error to raise if that is impossible, if known."""
 
     text: str
     refusal: Exception | None = None

@@ -1,4 +1,4 @@
-"""The SSA values that a join carries: one column for each thing that may differ between its two sides.
+"""The SSA values that a join carries: one column for each value that may differ between its two sides.
 
 Reads: values of two blocks. Writes: conversions and constants at the ends of those blocks. Leaves: operands and
 placeholders (arguments of a scratch block) for the op that joins them, an scf.if or a loop.
@@ -19,7 +19,7 @@ from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast
 from mlirad.frontend.values.nep50 import LARGEST_EXACT
 
-# A value of one side: an expression of that side, a number, or None where that side does not care.
+# A value of one side: an expression of that side, a number, or None if any value will do.
 Operand = Expr | int | float | bool | None
 ColumnKey = Hashable
 
@@ -28,7 +28,7 @@ _NO_FLOAT = "the integer {0} joins a float here, and no float is equal to it"
 
 @dataclass
 class Column:
-    """What is under one key on each side. `filler`: a number that is in range where a side does not care."""
+    """The two values under one key. `filler`: a number in range, for a side where any value will do."""
 
     type: Attribute
     left: Operand
@@ -52,8 +52,8 @@ def is_inside(value: SSAValue, block: Block) -> bool:
 class Columns:
     """left, right: the blocks at whose ends the two sides' values are available.
 
-    is_loop: left is what stands before a loop (its values can be used in the loop too), right is the loop's body.
-    open: columns for which a side does not care; shared: by the values of an if's two sides, what they become.
+    is_loop: left is the code before a loop (the loop can use its values too), right is the loop's body. open: columns
+    with an unused side; shared: the merged values, by the values of an if's two sides.
     """
 
     left: Block
@@ -69,7 +69,7 @@ class Columns:
     ) -> Expr:
         """The value that is `left` if control comes from the left side, and `right` if it comes from the right.
 
-        filler: what it is where the side does not care; share: whether it may be anything there.
+        filler: the value for a side where any will do; share: whether it may be arbitrary there.
         """
         if isinstance(left, Expr) and isinstance(right, Expr) and left.value is right.value and left.type == type:
             return left
@@ -84,7 +84,7 @@ class Columns:
         if share and not self.is_loop and (shared := self._complement(type, left, right)) is not None:
             return shared
         placeholder = self.scratch.insert_arg(type, len(self.scratch.args))
-        # The branches of an if are merged once for each exit, and a place may stand in several.
+        # The branches of an if are merged once for each exit, and one place may occur in several merges.
         key = key if self.is_loop else (len(self.columns), key)
         self.columns[key] = column = Column(type, left, right, placeholder, filler)
         if share and (left is None or right is None):
@@ -103,7 +103,7 @@ class Columns:
         return operand
 
     def _complement(self, type: Attribute, left: Operand, right: Operand) -> Expr | None:
-        """A column of this type; the other side does not use the half that this one needs."""
+        """Reuse a column of this type with one unused side: one that the other side does not need here."""
         for column in self.open.get(type, ()):
             if left is None and column.right is None:
                 column.right = right
@@ -116,7 +116,7 @@ class Columns:
         return None
 
     def is_column(self, x: Expr) -> bool:
-        """Whether this is what the two sides have become here."""
+        """Whether the two sides have become this value here."""
         return x.value.owner is self.scratch
 
     def on_left(self, emit: Callable[[], Expr]) -> Expr:
@@ -142,14 +142,14 @@ class Columns:
 
 
 def hint_of(column: Column) -> str | None:
-    """What the values of a column are called in dumps: as a side's is, if that is no constant."""
+    """The name of a column's values in dumps: that of one side, unless it is a constant."""
     values = (operand.value for operand in (column.left, column.right) if isinstance(operand, Expr))
     named = (value.name_hint for value in values if not is_constant(value))
     return next((hint for hint in named if hint is not None), None)
 
 
 def emit_if(condition: Expr, columns: Columns) -> Callable[[SSAValue], SSAValue]:
-    """Emit the scf.if whose branches are the two sides; gives the renaming from placeholders to its results."""
+    """Emit the scf.if with the two sides as branches. Returns the renaming from placeholders to its results."""
     ordered = list(columns.columns.values())
     for block, operands in (
         (columns.left, [columns.value_of(c, c.left, columns.left) for c in ordered]),
@@ -167,6 +167,6 @@ def emit_if(condition: Expr, columns: Columns) -> Callable[[SSAValue], SSAValue]
 
 
 def discard(block: Block) -> None:
-    """Forget a block that has been built in vain: its ops no longer use anything."""
+    """Forget a block that is not needed: its ops no longer use anything."""
     for op in block.walk():
         op.drop_all_references()

@@ -1,9 +1,9 @@
-"""Arrays of unlike sizes at a join: slices of one array, and arrays of which one has a size that only the run knows.
+"""Arrays of different sizes at a join: slices of one array, and arrays with sizes known only at run time.
 
 Reads: references of two states. Writes: copies of arrays. Leaves: references to views with the same steps; params that
 are in range.
 
-Two slices of one array that differ in their sizes only are one, whose sizes are traced.
+Two slices of one array that differ only in their sizes are merged into one slice with traced sizes.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from mlirad.frontend.values.views.view_steps import WHOLE, Affine, Start
 
 
 def one_kind(a: Ref, b: Ref, left: Mapping[int, int], right: Mapping[int, int], in_loop: bool) -> tuple[Ref, Ref]:
-    """Two slices of one array with the same steps, if they differ in their sizes only; else what they were.
+    """Two slices of one array, given the same steps if they differ only in their sizes; else unchanged.
 
-    left, right: what the cells of the two sides become. in_loop: static sizes stay as they are, and the loop may be
+    left, right: the merged cells of the two sides. in_loop: static sizes stay as they are, and the loop may be
     unrolled.
     """
     (x, *others), (y, *more) = a.alternatives, b.alternatives
@@ -45,9 +45,8 @@ def one_kind(a: Ref, b: Ref, left: Mapping[int, int], right: Mapping[int, int], 
 def with_copies(
     sides: Sequence[State], blocks: Sequence[Block], fresh: Callable[[], int], why: Disagreements
 ) -> list[State]:
-    """The two sides of an if. An array in them is a copy with a size of the run, if it has one on either side and is
-    not the same view of an array on both. Where something else refers to the original, neither may be written any more.
-    """
+    """The two sides of an if, with copies of arrays that have a run-time size on either side, unless both sides hold
+    the same view of an array. If something else refers to the original, neither may be written from then on."""
     a, b = states = [state.fork() for state in sides]
     for state, side in zip(states, sides, strict=True):
         state.live = side.live
@@ -71,7 +70,7 @@ def with_copies(
 
 
 def _copy(state: State, place: Place, array: Ref, pattern: Pattern, number: int, why: Disagreements) -> None:
-    """Let a copy of the array, of a shape of that pattern, stand in a place of the state."""
+    """Put a copy of the array, with the shape of that pattern, in a place of the state."""
     sizes_of_all = [sizes.value_of(size) for size in array.shape]
     shape = tuple(
         Dim(affine.as_expr(size), frozenset({DATA})) if own == TRACED else own
@@ -100,8 +99,8 @@ def _copy(state: State, place: Place, array: Ref, pattern: Pattern, number: int,
 
 
 def _alike(x: View, y: View) -> tuple[View, View] | None:
-    """Two slices of one array with the same steps: sizes in which they differ are in the params. None: they differ in
-    more than where they start and their sizes."""
+    """Two slices of one array with the same steps; sizes that differ become params. None: they differ in more than
+    starts and sizes."""
     if x.steps == y.steps:
         return x, y
     if max(len(x.steps), len(y.steps)) > 1 or not all(isinstance(step, Affine) for step in (*x.steps, *y.steps)):
@@ -112,7 +111,7 @@ def _alike(x: View, y: View) -> tuple[View, View] | None:
         return None
     codes: list[tuple[int, int]] = []
     for one, other in zip(own, others, strict=True):
-        # Of one element at most, the stride is 1, and may be any.
+        # For at most one element the stride is 1, and may be any.
         stride = other[1] if one[0] in (0, 1) else one[1]
         if other[0] not in (0, 1) and other[1] != stride:
             return None
@@ -123,7 +122,7 @@ def _alike(x: View, y: View) -> tuple[View, View] | None:
 
 
 def _step(view: View) -> Affine:
-    """The one step of a view, the identity included."""
+    """The only step of a view, or the identity."""
     if view.steps:
         assert isinstance(view.steps[0], Affine)
         return view.steps[0]
@@ -132,7 +131,7 @@ def _step(view: View) -> Affine:
 
 
 def _with_step(view: View, step: Affine, strides: tuple[int, ...]) -> View:
-    """The view with `step` for its own one, which has the same base and axes."""
+    """The view with `step` for its only one, which has the same base and axes."""
     count = view.base.count(TRACED)
     starts: Sequence[Start] = [0] * len(view.base)
     shape = view.base_shape
@@ -145,7 +144,7 @@ def _with_step(view: View, step: Affine, strides: tuple[int, ...]) -> View:
 
 
 def fillers(value: Value) -> dict[SSAValue, int]:
-    """Numbers that are in range for the starts of the views in a value."""
+    """Numbers in range for the starts of the views in a value."""
     fillers: dict[SSAValue, int] = {}
     for part in (value, *parts_of(value)):
         for alternative in part.alternatives if isinstance(part, Ref) else ():

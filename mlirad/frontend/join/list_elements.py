@@ -1,6 +1,6 @@
-"""What the elements of a list that a loop appends to have in common: one type and one shape.
+"""The common element of a list that a loop appends to: one type and one shape for all elements.
 
-Reads: values. Writes: nothing. Leaves: an Element, which says what an array for each leaf of the elements holds.
+Reads: values. Writes: nothing. Leaves: an Element, which describes one array for each leaf of the elements.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FLOAT = np.dtype(np.float64)
 
 @dataclass(frozen=True)
 class NumberElement:
-    """A Python number, if weak, or one of NumPy's."""
+    """A Python number, if weak, or a NumPy number."""
 
     dtype: np.dtype
     weak: bool
@@ -48,7 +48,7 @@ EntryOf = Callable[[Object], Entry]
 
 
 def element_of(value: Value, entry_of: EntryOf) -> Element | None:
-    """What a value is as an element; None where it cannot stand in an array."""
+    """A value as an element; None if it cannot be stored in an array."""
     match value:
         case Static() | Traced():
             is_bool_too = isinstance(value, Traced) and value.several is not None and bool in value.several.kinds
@@ -77,7 +77,7 @@ def _group(kind: type, keys: tuple[Hashable, ...] | None, items: Sequence[Value]
 
 
 def joined(a: Element, b: Element) -> Element | None:
-    """The element that two have in common; None: they have no one type and shape."""
+    """The common element of two; None: they have no common type and shape."""
     if a == b:
         return a
     if isinstance(a, NumberElement) and isinstance(b, NumberElement):
@@ -92,7 +92,7 @@ def joined(a: Element, b: Element) -> Element | None:
 
 
 def element_of_list(entry: Entry, entry_of: EntryOf) -> Element | None:
-    """What the elements of a list have in common; None: nothing, or it has none."""
+    """The common element of a list; None: there is none, or the list is empty."""
     if entry.growth is not None:
         return entry.growth.element
     found: Element | None = None
@@ -105,7 +105,7 @@ def element_of_list(entry: Entry, entry_of: EntryOf) -> Element | None:
 
 
 def common_element(left: Entry, right: Entry, left_of: EntryOf, right_of: EntryOf) -> Element | None:
-    """What the elements of two states of a list have in common; None: it cannot grow in arrays."""
+    """The common element of a list in two states; None: it cannot grow in arrays."""
     if (left.kind, right.kind) != (list, list) or left.borrowed is not None:
         return None
     found = [

@@ -1,8 +1,8 @@
 """Merges two states: at the end of an if, and for what a loop carries.
 
-Reads: two trimmed states. Writes: conversions at the ends of the two blocks they come from, through `Columns`.
-Leaves: the merged state, made of placeholders of columns wherever the two sides differ. A merge never refuses: what
-cannot be one value becomes a Poison, which refuses where it is used.
+Reads: two trimmed states. Writes: conversions at the ends of the two blocks they come from, through `Columns`. Leaves:
+the merged state, made of placeholders of columns wherever the two sides differ. A merge never refuses: values that
+cannot be merged become a Poison, which refuses where it is used.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from mlirad.frontend.values.views.view import View, safe_params
 from mlirad.location import SourceLocation
 from mlirad.signature import is_same_static
 
-# Makes ops that put a list of a state into arrays: the list as the Growth says.
+# Emits ops that put a list of a state into arrays, as described by the Growth.
 Fill = Callable[[State, Entry, Growth], Entry]
 
 
@@ -63,10 +63,10 @@ Fill = Callable[[State, Entry, Growth], Entry]
 class Merge:
     """One merge.
 
-    origins: what decides between the sides. loop: the loop whose header this is, if it is one. widening: the equal
-    numbers that the loop carries nevertheless. fill: of the branches of an if, puts a list into arrays. elsewhere: if a
-    side does not end in this way, its states where it ends in others. selectors: those made,
-    by what they come from.
+    origins: what decides between the sides. loop: the loop, if this is the merge of its header. widening: equal numbers
+    that the loop carries nevertheless. fill: for the branches of an if, puts a list into arrays. elsewhere: if a side
+    does not end in this way, the states in which it ends in other ways. selectors: those created so far, by what they
+    come from.
     """
 
     left: State | None
@@ -111,7 +111,7 @@ class Merge:
         return merged
 
     def alone(self, walked: Place, place: Place, a: Value, b: Value, paired: Iterable[tuple[int, int, int]]) -> Value:
-        """What one place becomes. walked: the place, reached from a name. paired: cells that are paired, and the
+        """The merged value of one place. walked: the place, reached from a name. paired: cells already paired, and the
         merged cells."""
         for left, right, merged in paired:
             self.paired.cells.add(left, right, merged)
@@ -125,14 +125,15 @@ class Merge:
             left, right = self.contents(self.left, a), self.contents(self.right, b)
             present, cell = (right, b) if left is None else (left, a)
             assert present is not None and cell is not None
-            # Any array will do for a side that does not end in this way. If it is the side's own, an update of it on
-            # the other side is done in place.
+            # A side that does not end in this way may supply any array. With its own array, an update on the other side
+            # is done in place.
             if cell in own and own[cell].type == present.type:
                 left, right = (own[cell], right) if self.left is None else (left, own[cell])
             self.store[number] = self.columns.request(("cell", number), present.type, left, right)
 
     def contents_elsewhere(self, state: State) -> dict[int, Expr]:
-        """By the cells of the side that ends in this way: what stands in the same places in a state of the other."""
+        """Contents in `state`, where the side ends in another way, by the cells in the same places of the side that
+        ends in this way."""
         present = self.left or self.right
         found: dict[int, Expr] = {}
         paired = Correspondence(present, state, self.numbering)
@@ -142,7 +143,7 @@ class Merge:
         return {**found, **state.store}
 
     def held(self) -> dict[int, Growth | Poison]:
-        """What is held on either side."""
+        """The cells and objects that have been replaced on either side."""
         sides = {**self.paired.cells.sides, **self.paired.objects.sides}
         found: dict[int, Growth | Poison] = {}
         for number, (a, b) in sides.items():
@@ -152,7 +153,7 @@ class Merge:
         return found
 
     def merged_live(self) -> Live | None:
-        """What is live on either side."""
+        """The names that are live on either side."""
         live: dict[int, frozenset[str] | None] = {}
         for state in (self.left, self.right):
             for number, names in (state.live or {}).items() if state else ():
@@ -197,13 +198,13 @@ class Merge:
         return Entry(present.kind, present.keys, items, borrowed)
 
     def common_element(self, left: Entry, right: Entry) -> Element | None:
-        """What the elements of two lists have in common that are one list here; None: it cannot be in arrays."""
+        """The common element of two lists merged into one; None: they cannot be kept in arrays."""
         if self.left is None or self.right is None:
             return None
         return common_element(left, right, _entries(self.left), _entries(self.right))
 
     def filled(self, left: Entry, right: Entry, element: Element) -> tuple[Entry, Entry]:
-        """The two sides of a list, in arrays."""
+        """The two sides of a list, kept in arrays."""
         assert self.fill is not None and self.left is not None and self.right is not None
         by = left.growth or right.growth
         growth = Growth(element, self.numbering.fresh(), by and by.loop, by is not None and by.may_unroll)
@@ -216,7 +217,7 @@ class Merge:
     def value(
         self, place: Place, a: Value | None, b: Value | None, unbound_a: bool = False, unbound_b: bool = False
     ) -> Value:
-        """One value for the two of a place (None: that side has none)."""
+        """Merge the two values of a place (None: that side has no value)."""
         if unbound_a or unbound_b or isinstance(a, Maybe) or isinstance(b, Maybe):
             flags = self.flag_of(a, unbound_a), self.flag_of(b, unbound_b)
             inner_a = a.value if isinstance(a, Maybe) else a
@@ -264,7 +265,7 @@ class Merge:
         return None if value is None else True
 
     def lifted(self, place: Place, a: Value | None, b: Value | None) -> Value:
-        """A value that one side only has: what is defined inside that side becomes a column."""
+        """A value that only one side has: values defined inside that side become columns."""
         value = a if a is not None else b
         assert value is not None
         pairings = self.paired.cells, self.paired.objects
@@ -289,7 +290,7 @@ class Merge:
         expr = self.columns.request((place, "value"), type, _operand(a), _operand(b))
         origins = _origins(a) | _origins(b)
         if not all(isinstance(side, Traced) and side.expr.value is expr.value for side in (a, b)):
-            origins |= self.origins  # what is the same on both sides, nothing has decided
+            origins |= self.origins  # what is the same on both sides does not depend on the choice
         either, several = None, None
         if joined.is_either:
             either = Either(joined.dtype, joined.values, self.why.undecided(place, a, b), joined.kinds)
@@ -298,15 +299,15 @@ class Merge:
         return Traced(expr, joined.weak, False, origins, either, several)
 
     def array(self, place: Place, a: Ref, b: Ref) -> Ref | Poison:
-        """One reference for two: the union of their alternatives."""
+        """Merge two references: the union of their alternatives."""
         left = {(self.paired.cells.left[x.cell], x.view.lens): x.view for x in a.alternatives}
         right = {(self.paired.cells.right[x.cell], x.view.lens): x.view for x in b.alternatives}
         if len(left) < len(a.alternatives) or len(right) < len(b.alternatives):
-            # Two arrays have become one, and these are different views of it: no selector distinguishes them.
+            # Two arrays have been merged, and these are different views of the result: no selector distinguishes them.
             return self.why.poison(place, "may be either of two views of one array here", hint="give each a .copy()")
         keys = sorted({*left, *right}, key=_key_order)
         if set(left) != set(right) and not all(view.is_static for view in (*left.values(), *right.values())):
-            # Where it is not taken, a view must have the size of the one that is.
+            # On the side that does not use it, a view must have the size of the one that is used.
             why = "may be either of two arrays here, whose sizes are known at run time only"
             return self.why.poison(place, why, hint="give each a .copy()")
         alternatives = tuple(
@@ -322,7 +323,8 @@ class Merge:
         return Ref(alternatives, selector, self.snapshot(place, a, b, alternatives))
 
     def snapshot(self, place: Place, a: Ref, b: Ref, alternatives: tuple[Alternative, ...]) -> Snapshot | None:
-        """What one of several arrays holds. A loop carries it, so that it selects an array where it writes one only."""
+        """The elements of one of several arrays. A loop carries them, and so selects an array only where it writes
+        one."""
         first = alternatives[0].view
         if any(not each.view.is_static or each.view.strides != first.strides for each in alternatives):
             return None
@@ -345,14 +347,15 @@ class Merge:
         return Snapshot(view, carried, cells)
 
     def selector(self, place: Place, a: Operand, b: Operand) -> Expr:
-        """One selector for two. References that choose alike on both sides have one, so that this is seen later."""
+        """Merge two selectors. References with the same selectors on both sides share the result, so later joins see
+        that they choose alike."""
         key = tuple(operand.value if isinstance(operand, Expr) else operand for operand in (a, b))
         if key not in self.selectors:
             self.selectors[key] = self.columns.request((place, "selector"), types.I64, a, b)
         return self.selectors[key]
 
     def selector_of(self, ref: Ref, positions: list[int], block: Block) -> Operand:
-        """A side's selector, in terms of the merged alternatives."""
+        """A side's selector, renumbered for the merged alternatives."""
         if ref.selector is None:
             return positions[0]
         if positions == list(range(len(positions))):
@@ -364,7 +367,8 @@ class Merge:
         return self.selectors[key]
 
     def view(self, key: Hashable, a: View | None, b: View | None) -> View:
-        """One view for two of the same lens; where it is not taken its starts must still be in range."""
+        """Merge two views with the same steps. On a side that does not use a view, its starts must still be in
+        range."""
         present = a if a is not None else b
         assert present is not None
         params: list[int | Expr] = []

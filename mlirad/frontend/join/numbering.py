@@ -1,4 +1,4 @@
-"""How the cells and objects of a merged state are numbered, which also decides what is one thing on both sides.
+"""Numbers the cells and objects of a merged state, and so decides which are the same on both sides.
 
 Reads: the pairs of values in corresponding places. Writes: nothing. Leaves: numbers of the merged state.
 """
@@ -12,13 +12,14 @@ from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.values.state import Place
 from mlirad.frontend.values.values import Ref, Value
 
-# What corresponds on the two sides of a merge.
+# The correspondence of the two sides of a merge.
 Pair = tuple[Place, Value | None, Value | None]
 
 
 @dataclass
 class Numbering:
-    """Numbers of merged cells and objects, for the branches of an if: what is one thing on both sides keeps its."""
+    """Numbers of merged cells and objects, for the branches of an if: whatever is the same on both sides keeps its
+    number."""
 
     fresh: Callable[[], int]
 
@@ -32,21 +33,20 @@ class Numbering:
         return right if left is None and right is not None else self.fresh()
 
     def same(self, left: Collection[int], right: Collection[int]) -> list[tuple[int, int]]:
-        """What is the same thing on both sides."""
+        """The cells or objects that are the same on both sides."""
         return [(number, number) for number in left if number in right]
 
     def keep(self, pairs: Iterable[Pair], left: Mapping[int, Expr], right: Mapping[int, Expr]) -> None:
-        """Note which cells are to stay what they are; left, right: their contents."""
+        """Note which cells must keep their identity; left, right: their contents."""
 
 
 @dataclass
 class PlaceNumbering(Numbering):
-    """Numbers of merged cells for the branches of an if: the arrays of the two sides are paired by where they stand, if
-    each of one side stands for one of the other wherever it is referred to. So `if c: a, b = b, new` leaves two arrays,
-    and not names for one of several.
+    """Numbers of merged cells for the branches of an if, with arrays paired by place if the two sides correspond one to
+    one wherever they are referred to. So `if c: a, b = b, new` leaves two arrays, instead of names for one of several.
 
-    is_asked: whether this is done, or only found out. apart: the cells that are not what they are on the other side;
-    has_moved: whether there were any.
+    is_asked: whether to pair by place, or only to find out whether it is possible. apart: the cells paired with another
+    cell on the other side; has_moved: whether there were any.
     """
 
     is_asked: bool = False
@@ -74,7 +74,7 @@ class PlaceNumbering(Numbering):
         moved = {x: y for x, y in single.items() if y is not None and x != y and before[y] == {x}}
         moved = {x: y for x, y in moved.items() if left[x].type == right[y].type}
         broken = {0}
-        while broken:  # a cell that moves makes room for another, or has not been there
+        while broken:  # a moving cell makes room for another, or was not there before
             sources = set(moved.values())
             broken = {
                 x for x, y in moved.items() if (x in before and x not in sources) or (y in after and y not in moved)

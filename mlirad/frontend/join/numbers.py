@@ -1,6 +1,7 @@
-"""The join of two numbers: which one represents both.
+"""The join of two numbers: the dtype that represents both.
 
-Reads: two numbers, static or traced. Writes: nothing. Gives: the dtype that both become, and whose rules it follows.
+Reads: two numbers, static or traced. Writes: nothing. Leaves: the common dtype, and whether Python's or NumPy's rules
+apply.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def number_dtype(value: Static | Traced) -> tuple[np.dtype, bool] | None:
 
 @dataclass(frozen=True)
 class Join:
-    """What two numbers are held as. is_either: whether Python's or NumPy's, as the path is; values: as of an Either.
+    """How two numbers are held. is_either: whether the number is Python's on one path and NumPy's on the other; values:
+    as in Either.
 
     kinds: the classes that a Python number has on the paths.
     """
@@ -50,7 +52,7 @@ class Join:
 
 
 def join_numbers(left: Static | Traced, right: Static | Traced) -> Join | None:
-    """What both can be held as without changing what the program computes; None: there is none."""
+    """How both can be held without changing the program's results; None if that is impossible."""
     if number_dtype(left) is None or number_dtype(right) is None:
         return None
     sources = _source(left), _source(right)
@@ -70,7 +72,7 @@ def _source(value: Static | Traced) -> StandIn:
 
 
 def _values(value: Static | Traced, dtype: np.dtype) -> Sequence[Any] | None:
-    """The Python numbers that a value may be, of the kind that `dtype` holds; none of a NumPy number."""
+    """The Python numbers that a value may be, converted to the kind of `dtype`; none for a NumPy number."""
     if isinstance(value, Static):
         return () if isinstance(value.value, np.generic) else [weak_kind(dtype)(value.value)]
     if value.either is None:

@@ -1,6 +1,6 @@
-"""How a block of statements ends: the possible ways, the state of each, and which branches its ifs have taken.
+"""How a block of statements ends: the possible ways, the state for each, and the branches that its ifs have taken.
 
-Reads: nothing. Writes: nothing. Leaves: an Outcome for each block, which the statement around it merges or hands on.
+Reads: nothing. Writes: nothing. Leaves: an Outcome for each block, which the enclosing statement merges or passes on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mlirad.frontend.values.values import Value
 
 
 class Exit(IntEnum):
-    """How a block ends; the numbers are the run-time codes."""
+    """The ways in which a block ends; the numbers are the run-time codes."""
 
     NEXT = 0
     BREAK = 1
@@ -26,9 +26,9 @@ class Exit(IntEnum):
 
 @dataclass
 class Outcome:
-    """The state for each way in which a block may end. None at all: it certainly raises.
+    """The state for each way in which a block may end; none at all if it certainly raises.
 
-    code: which way it is at run time, where there are several. appended: to lists, by a block that has been run.
+    code: the way taken at run time, if there are several. appended: what a block that runs appends to lists.
     """
 
     states: dict[Exit, State]
@@ -41,5 +41,5 @@ class Outcome:
         return int(next(iter(self.states))) if self.states else None
 
 
-# By the id of a value in which an if ends: the value, and the two that it is chosen of.
+# By the id of a value at the end of an if: the value, and the two values that it is chosen from.
 Chosen = dict[int, tuple[Value, Value, Value]]

@@ -21,8 +21,8 @@ from mlirad.frontend.values.values import Value
 
 @dataclass(eq=False)
 class Site:
-    """A call about to be interpreted. bound: the names that it binds. state, block, mark: where it stands, and the
-    last op before it, to begin again from there."""
+    """A call about to be interpreted. bound: the names that it binds. state, block, mark: its place, and the last op
+    before it, for restarting from there."""
 
     node: FunctionNode
     source: Source
@@ -40,15 +40,17 @@ class Site:
 
     @property
     def function(self) -> Hashable:
-        """Code and cells: of a function that the program defines, the frame around it holds the cells."""
+        """Identifies code and its cells: for a function that the program defines, the enclosing frame holds the
+        cells."""
         return id(self.node), id(self.source.function) if self.parent is None else self.parent
 
 
 @dataclass(eq=False)
 class Recursion:
-    """A function that calls itself. traced: the parameters whose static numbers are traced. ended: what is known of
-    what it leaves; None: nothing yet. knew_memory: it was made where arrays share memory; writes_copies: a function
-    that it differentiates writes an array, as it turned out; meets_memory: it was called where arrays share memory."""
+    """A function that calls itself. traced: the parameters with traced instead of static numbers. ended: what is known
+    of the state that it leaves; None: nothing yet. knew_memory: it was created where arrays share memory;
+    writes_copies: a function that it differentiates was found to write an array; meets_memory: it was called where
+    arrays share memory."""
 
     function: Hashable
     symbol: str
@@ -62,10 +64,10 @@ class Recursion:
 
 @dataclass
 class Calling:
-    """The functions that are known to be called by calls of the IR: those that call themselves, or that several calls
-    share. repeated: which calls may share one. copies: how often each function has been inlined in itself. ruled: the
-    functions with derivative rules of their own, by these and what their arguments are like. plain: the ids of
-    functions that are interpreted as if no rule were registered for them."""
+    """The functions known to be called by call ops: those that call themselves, or that several calls share. repeated:
+    which calls may share a function. copies: how often each function is inlined in itself. ruled: functions with
+    derivative rules of their own, by the functions and the kinds of their arguments. plain: the ids of functions that
+    are interpreted as if no rule were registered for them."""
 
     known: list[Recursion] = field(default_factory=list)
     repeated: RepeatedCalls = field(default_factory=RepeatedCalls)

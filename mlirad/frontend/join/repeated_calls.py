@@ -1,4 +1,4 @@
-"""How often a function is called from different places, and whether its calls share one function of the IR.
+"""Counts how often a function is called from different places, to decide whether its calls share one IR function.
 
 Reads: nothing. Writes: nothing. Leaves: RepeatedCalls.
 """
@@ -14,8 +14,8 @@ from mlirad.location import SourceLocation
 
 @dataclass
 class Repeats:
-    """The inlined calls of one function. sites: where they stand, the number of a frame and a place in its function.
-    alike: how many calls stand in a row with one of them. ops: how many its body takes."""
+    """The inlined calls of one function. sites: their places, each the number of a frame and a place in its function.
+    alike: the largest number of calls of it in one block. ops: the number of ops in its body."""
 
     sites: set[tuple[int, SourceLocation | None]] = field(default_factory=set)
     alike: int = 1
@@ -26,10 +26,10 @@ class Repeats:
 
     @property
     def is_worth_sharing(self) -> bool:
-        """Whether the calls cost more to compile one by one than calls of one function could cost at run time.
+        """Whether inlining the calls costs more compile time than calls of one function could cost at run time.
 
-        What a helper of a few elementwise ops computes shares its loop with what is around it, if it is inlined; and in
-        a loop a call may cost as much as a short loop in the helper.
+        An inlined helper of a few elementwise ops shares its loop with the code around it; and inside a loop, a call
+        may cost as much as a short loop in the helper.
         """
         looped = self.has_long_loop if self.is_in_loop else self.has_loop
         places = self._places
@@ -37,7 +37,7 @@ class Repeats:
 
     @property
     def all_ops(self) -> int:
-        """Of all calls."""
+        """The number of ops of all calls."""
         return self.ops * self._places
 
     @property
@@ -48,9 +48,10 @@ class Repeats:
 @dataclass
 class RepeatedCalls:
     """The calls of a build. is_allowed: whether any may share a function. wanted: the functions (by the id of their
-    nodes) whose calls do, found in this round or earlier ones. refused: those that must be inlined after all. bound:
-    what the first call of each function binds; floats: its parameters whose static floats differ, from that call to
-    others; fixed: the functions to which these must be known. ops: of all calls that were interpreted in place."""
+    nodes) with shared calls, found in this round or earlier ones. refused: functions that must be inlined after all.
+    bound: the bindings of the first call of each function; floats: parameters with static floats that differ between
+    the first call and others; fixed: the functions that must know these floats. ops: the number of ops of all inlined
+    calls."""
 
     is_allowed: bool = True
     wanted: set[int] = field(default_factory=set)
@@ -62,10 +63,10 @@ class RepeatedCalls:
     ops: int = 0
 
     def forget_frames(self, first: int) -> None:
-        """Forget the calls in the frames from this number on: what they were part of is interpreted again."""
+        """Forget the calls in the frames from this number on: the code that contains them is interpreted again."""
         for repeats in self.repeats.values():
             repeats.sites = {site for site in repeats.sites if site[0] < first}
 
     def again(self) -> RepeatedCalls:
-        """For the next round, which knows what is wanted."""
+        """The calls of the next round, which knows the wanted functions."""
         return replace(self, repeats={}, ops=0)

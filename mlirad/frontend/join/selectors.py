@@ -1,6 +1,6 @@
-"""Selectors: the numbers that say which of several arrays a reference is, and what is chosen by them.
+"""Selectors: the numbers that say which of several arrays a reference is.
 
-Reads: selectors, and what belongs to each number. Writes: selects. Leaves: values.
+Reads: selectors, and a value for each number. Writes: selects. Leaves: the selected values.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mlirad.frontend.values.views.view_steps import Start
 
 
 def selected(selector: Expr | None, positions: Sequence[int], parts: Sequence[Expr]) -> Expr:
-    """The part whose position the selector says, of those at `positions`; without a selector there is one."""
+    """The part at the selector's position, among those at `positions`; without a selector there is only one."""
     result = parts[-1]
     for position, part in zip(reversed(positions[:-1]), reversed(parts[:-1]), strict=True):
         assert selector is not None
@@ -24,7 +24,7 @@ def selected(selector: Expr | None, positions: Sequence[int], parts: Sequence[Ex
 
 
 def selected_start(selector: Expr, positions: Sequence[int], starts: Sequence[Start]) -> Start:
-    """The start or size of the alternative that the selector says; static where all are the same."""
+    """The selected alternative's start or size; static if all are equal."""
     first = starts[0]
     if all(start is first or (not isinstance(start, Expr) and start == first) for start in starts):
         return first
@@ -42,7 +42,7 @@ def renumbered(selector: Expr | None, positions: Sequence[int]) -> Expr:
 
 
 def contents_of(array: Ref, store: Mapping[int, Expr]) -> Expr:
-    """The elements of an array, where the cells hold `store`."""
+    """The elements of an array, given the contents `store` of the cells."""
     if (snapshot := array.current(store)) is not None:
         return view_contents.get(snapshot.view, snapshot.contents)
     parts = [view_contents.get(each.view, store[each.cell]) for each in array.alternatives]

@@ -30,15 +30,15 @@ from mlirad.frontend.values.poison import Poison
 
 
 class Bottom(Exception):
-    """What follows is never reached: a certain error has been emitted, or every path has left."""
+    """The following code is never reached: a certain error has been emitted, or every path has left."""
 
 
 class Restart(Exception):
-    """What has been found out (a capture, a loop to unroll) is to be known from the beginning."""
+    """A new finding (a capture, a loop to unroll) must be known from the start."""
 
 
 class Grows(Exception):
-    """A list of the state before a loop, by its number there, gets longer in it."""
+    """A list, given by its number in the state before the loop, grows in the loop."""
 
     def __init__(self, number: int, element: Element, poison: Poison):
         super().__init__("a list grows")
@@ -46,7 +46,7 @@ class Grows(Exception):
 
 
 class Unbounded(Exception):
-    """How much a loop appends to a list, given by its number in the state before the loop, is not known before it."""
+    """It is unknown before a loop how much it appends to a list, given by its number in the state before the loop."""
 
     def __init__(self, place: int):
         super().__init__("a list grows without a bound")
@@ -58,11 +58,11 @@ class NotEntered(Exception):
 
 
 class NotConfirmed(Exception):
-    """A place that was followed takes its value from elsewhere."""
+    """A place that was predicted takes its value from elsewhere."""
 
 
 class Recursive(Exception):
-    """A call that an inlined one, of `site`, leads to is that call again."""
+    """An inlined call of `site` leads to the same call again."""
 
     def __init__(self, site: Site, traced: frozenset[str]):
         super().__init__(f"{site.name} calls itself")
@@ -71,4 +71,4 @@ class Recursive(Exception):
 
 
 class NoFixpoint(Exception):
-    """The header of a loop does not converge; the message is why the loop is to be unrolled."""
+    """The header of a loop does not converge; the message is the reason to unroll the loop."""

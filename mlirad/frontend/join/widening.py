@@ -1,11 +1,10 @@
-"""Finds numbers that are static before a loop and vary in it, a whole group at once.
+"""Finds numbers that are static before a loop and vary in it, a whole group at a time.
 
-Reads: the state that a pass began with. Writes: nothing. Leaves: the places where numbers are carried.
+Reads: the state that a pass began with. Writes: nothing. Leaves: the places of loop-carried numbers.
 
-A pass only shows the numbers that vary because of values that are carried already: in a delay line
-`a, b, c = f(x), a, b` that begins with zeros, the first pass shows `a`, the next one `b`. So a trial pass carries every
-number that the body binds, and their origins (origins.py) show which of them depend on a number that varies. Only these
-are carried.
+A pass shows only the numbers that vary because of values already carried: for a delay line `a, b, c = f(x), a, b` that
+begins with zeros, the first pass shows `a`, the next one `b`. So a trial pass carries every number that the body binds.
+The origins (origins.py) then show which of them depend on a varying number, and only these are carried.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.value_parts import SIMPLE, parts_of, with_leaves
 from mlirad.frontend.values.values import Maybe, Ref, Static, Value
 
-# What a pass begins with: each value that holds no others is an object of its own, whose id identifies its place.
+# The values that a pass begins with: each value without parts is an object of its own, and its id identifies its place.
 Given = Mapping[int, tuple[Value, Place]]
 
 
 @dataclass
 class Widening:
-    """The equal numbers, static before a loop and after an iteration, that a merge carries nevertheless.
+    """Equal numbers, static before a loop and after an iteration, that a merge carries nevertheless.
 
-    start: what the pass began with. places: where they are. is_trial: all that the body has bound are.
+    start: the values that the pass began with. places: their places. is_trial: carry all numbers that the body binds.
     """
 
     start: Given
@@ -48,7 +47,7 @@ class Widening:
 
 
 def with_own_values(state: State) -> State:
-    """The state with an object of its own for each number and array in it, so that one that is moved is recognised."""
+    """The state with an object of its own for each number and array, so that moves are recognised."""
 
     def own(leaf: Value) -> Value:
         return dataclasses.replace(leaf) if isinstance(leaf, Static | Traced | Ref) else leaf
@@ -57,12 +56,12 @@ def with_own_values(state: State) -> State:
 
 
 def given(state: State) -> Given:
-    """The values that a state begins with and where they are, in the places that a merge has for them."""
+    """The initial values of a state and their places, named as a merge names them."""
     return {id(leaf): (leaf, place) for place, leaf in leaves_of(state)}
 
 
 def leaves_of(state: State) -> Iterator[tuple[Place, Value]]:
-    """The values that hold no others, and their places."""
+    """The values without parts, and their places."""
     for place, value in state.places():
         yield from _leaves(place, value)
     for number, entry in state.heap.items():

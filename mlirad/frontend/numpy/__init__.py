@@ -1,1 +1,1 @@
-"""What NumPy's functions and Python's operators do on values."""
+"""NumPy's functions and Python's operators on values."""

@@ -1,4 +1,4 @@
-"""What is known of each function and method that is compiled: it is declared where it is implemented.
+"""The declared facts of each compiled function and method; the implementation declares them.
 
 Reads: nothing. Writes: the registry, while the files that implement functions are imported. Leaves: the facts of a
 function, a method or an attribute.
@@ -17,7 +17,7 @@ Compiler = Callable[..., Any] | None
 
 
 class Stated(TypedDict, total=False):
-    """What is stated of a function beside what compiles it: see `Facts`."""
+    """Stated facts of a function, besides the function that compiles it: see `Facts`."""
 
     view_of: int
     is_made: bool
@@ -28,7 +28,7 @@ class Stated(TypedDict, total=False):
 
 
 class Declared(Stated, total=False):
-    """What is declared of a function: see `Facts`."""
+    """Declared facts of a function: see `Facts`."""
 
     of_values: Compiler
     of_operands: Compiler
@@ -40,32 +40,33 @@ class Declared(Stated, total=False):
 
 @dataclass
 class Facts:
-    """What the compiler knows of one function, method or attribute."""
+    """Everything the compiler knows about one function, method or attribute."""
 
     of_values: Compiler = None
-    """What compiles it, on Traced values and Python's objects."""
+    """Compiles it, on Traced values and Python objects."""
     of_operands: Compiler = None
-    """What compiles a ufunc that no op spells, on numbers and Traced values."""
+    """Compiles a ufunc without an op of its own, on numbers and Traced values."""
     of_view: Compiler = None
-    """Which View its result is of the View that it is given; it gives None where NumPy makes a copy."""
+    """Gives the View that its result is, from the View of its argument; None if NumPy makes a copy."""
     of_itself: Compiler = None
-    """The same where it is called with copy=False or copy=None."""
+    """The same for a call with copy=False or copy=None."""
     of_reduce: Compiler = None
-    """What compiles the method `reduce` of a ufunc."""
+    """Compiles the method `reduce` of a ufunc."""
     of_context: Compiler = None
-    """What compiles it in the interpreter: `f(context, args, kwargs)`; it gives None for what it leaves to others."""
+    """Compiles it in the interpreter: `f(context, args, kwargs)`; returns None to leave the call to other
+    implementations."""
     view_of: int = 0
-    """Which argument its result may be a view of."""
+    """The argument that its result may be a view of."""
     is_made: bool = False
-    """Whether compiled code makes its result though the arguments are known: an array of one number, or of a range."""
+    """Whether compiled code makes its result even for known arguments: an array of one number, or of a range."""
     is_of_sizes: bool = False
-    """Whether NumPy runs it while a function is compiled, as it takes nothing but sizes."""
+    """Whether NumPy runs it while a function is compiled, because it takes only sizes."""
     is_row_major: bool = False
-    """Whether its results lie row-major in memory, whatever it is given."""
+    """Whether its results are always row-major in memory."""
     has_own_layout: bool = False
-    """Whether its results may lie otherwise though all that it is given is row-major."""
+    """Whether its results may have another layout even if all arguments are row-major."""
     positional: tuple[str, ...] = ()
-    """The names of the arguments that may be given by position, of a function that has no signature."""
+    """The names of its positional arguments, for a function without a signature."""
 
 
 _UNKNOWN = Facts()
@@ -75,7 +76,7 @@ _attributes: dict[str, Facts] = {}
 
 
 def of(function: Any) -> Facts:
-    """What is known of a function: nothing, of most objects."""
+    """The known facts of a function; none for most objects."""
     try:
         return _functions.get(function, _UNKNOWN)
     except TypeError:  # not hashable
@@ -91,7 +92,7 @@ def of_attribute(name: str) -> Facts:
 
 
 def functions() -> Iterator[Any]:
-    """The functions of values that are declared. What the interpreter alone compiles is none."""
+    """The declared functions on values, without those that only the interpreter compiles."""
     return (function for function, known in _functions.items() if known.of_values or known.of_operands or known.of_view)
 
 
@@ -102,7 +103,7 @@ def methods() -> dict[str, Facts]:
 def declare(
     *functions: Any, method: str | None = None, attribute: str | None = None, **facts: Unpack[Declared]
 ) -> None:
-    """Enter facts of functions, of a method and of an attribute. Raises TypeError for one that is known already."""
+    """Add the facts of functions, a method and an attribute. Raises TypeError if one is known already."""
     keys = [(_functions, function) for function in functions]
     keys += [(_methods, method)] if method else []
     keys += [(_attributes, attribute)] if attribute else []
@@ -117,7 +118,8 @@ def declare(
 def compiles(
     *functions: Any, method: str | None = None, reduces: Sequence[Any] = (), **facts: Unpack[Stated]
 ) -> Callable[[F], F]:
-    """Declare that the function below compiles these functions, that method of arrays, and `reduce` of those ufuncs."""
+    """Declare that the decorated function compiles these functions, that method of arrays, and `reduce` of those
+    ufuncs."""
 
     def declared(made: F) -> F:
         declare(*functions, method=method, of_values=made, **facts)
@@ -130,7 +132,7 @@ def compiles(
 def views(
     *functions: Any, method: str | None = None, attribute: str | None = None, **facts: Unpack[Stated]
 ) -> Callable[[F], F]:
-    """Declare that the function below tells which view these functions, that method, that attribute give."""
+    """Declare that the decorated function finds the view that these functions, that method, that attribute give."""
 
     def declared(made: F) -> F:
         declare(*functions, method=method, attribute=attribute, of_view=made, **facts)
@@ -140,7 +142,7 @@ def views(
 
 
 def interprets(*functions: Any) -> Callable[[F], F]:
-    """Declare that the function below compiles calls of these functions in the interpreter."""
+    """Declare that the decorated function compiles calls of these functions in the interpreter."""
 
     def declared(made: F) -> F:
         declare(*functions, of_context=made)
@@ -150,7 +152,7 @@ def interprets(*functions: Any) -> Callable[[F], F]:
 
 
 def operates(*ufuncs: Any) -> Callable[[F], F]:
-    """Declare that the function below compiles these ufuncs, which no op spells, on operands."""
+    """Declare that the decorated function compiles these ufuncs, which have no op of their own, on operands."""
 
     def declared(made: F) -> F:
         declare(*ufuncs, of_operands=made)

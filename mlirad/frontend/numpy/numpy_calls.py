@@ -1,8 +1,8 @@
-"""The table from function objects to what compiles them: NumPy's functions and methods, math's, and builtins.
+"""Finds the function that compiles a function object: NumPy's functions and methods, math's, and builtins.
 
-Reads: a function and its arguments, traced or static. Writes: nd ops. Leaves: Traced values, Python objects where all
-is static, tuples of them; to be imported before a value is computed with, since it installs what Python's operators on
-values compile to. Functions that make views (np.reshape) are here on values; on arrays in memory they are in
+Reads: a function and its arguments, traced or static. Writes: nd ops. Leaves: Traced values, Python objects if all
+arguments are static, tuples of them. It installs the compilation of Python's operators, so it must be imported before
+values are computed with. Functions that make views (np.reshape) are here for values; for arrays in memory they are in
 view_functions.py.
 """
 
@@ -52,11 +52,11 @@ DECLARING = (
     numpy_windows,
     view_functions,
 )
-"""The files beside those used below that declare what `call` finds."""
+"""Further files that declare functions which `call` finds."""
 
 
 def is_supported(function: Any) -> bool:
-    """Whether a function is compiled: by `call`, or by one of the library."""
+    """Whether a function is compiled, by `call` or by the library."""
     try:
         return spells.function_of(spells.unbound(function)[0]) is not None or implementation(function) is not None
     except TypeError:  # not hashable
@@ -66,8 +66,8 @@ def is_supported(function: Any) -> bool:
 def call(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> Any:
     """`function(*args, **kwargs)`; arrays among the arguments are Traced, lists may hold any values.
 
-    Where all arguments are static, NumPy runs it now (an array among its results becomes a constant). Raises
-    UnsupportedSyntaxError for a function or a keyword that is not compiled.
+    If all arguments are static, NumPy runs it now (an array among its results becomes a constant). Raises
+    UnsupportedSyntaxError if a function or a keyword is not compiled.
     """
     kwargs = kwargs or {}
     made = implementation(function)
@@ -81,8 +81,8 @@ def call(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = 
 
 
 def evaluated(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What a pure function gives for constants. Raises UnsupportedSyntaxError where the result might not be the same at
-    the next call, or in another process."""
+    """The result of a pure function for constants. Raises UnsupportedSyntaxError if the result might differ at the next
+    call, or in another process."""
     result = function(*args, **kwargs) if purity.is_pure_call(function, tuple(args), dict(kwargs)) else NotImplemented
     if result is NotImplemented or not purity.is_result(result):
         hint = "compute it outside, and pass the result in"
@@ -102,13 +102,13 @@ def method(name: str) -> Implementation:
 
 
 def _of_values(known: Facts) -> Implementation | None:
-    """What compiles a function or method on values: a value has no layout, so that each view of it exists."""
+    """The function that compiles a function or method on values: a value has no layout, so each view of it exists."""
     of_view = known.of_view
     return known.of_values or (numpy_shapes.of_view_function(of_view) if of_view is not None else None)
 
 
 def attribute(x: Traced, name: str) -> Any:
-    """`x.shape` and its like; raises AttributeError."""
+    """`x.shape` and similar attributes; raises AttributeError."""
     match name:
         case "shape":
             return visible_shape(x.shape)
@@ -127,7 +127,7 @@ def attribute(x: Traced, name: str) -> Any:
 
 
 def implementation(function: Any) -> Implementation | None:
-    """What compiles a function on traced values: our own methods compile themselves."""
+    """The function that compiles a function on traced values: our own methods compile themselves."""
     known = declarations.of(function)
     if known.of_values is not None:
         return known.of_values
@@ -141,7 +141,7 @@ def implementation(function: Any) -> Implementation | None:
 @cache
 def _ufunc(ufunc: np.ufunc) -> Implementation:
     def of_values(*operands: Any, dtype: Any = None, casting: str = "same_kind", order: Any = "K") -> Any:
-        del order  # of the result in memory: indices.laid_out
+        del order  # the layout of the result: indices.laid_out
         if dtype is not None or casting != "same_kind":
             operands = numpy_elementwise.in_loop_of(ufunc, operands, dtype, casting)
         return numpy_elementwise.call(ufunc, *operands)
@@ -162,9 +162,9 @@ _signature = lru_cache(256)(inspect.signature)
 
 @lru_cache(256)
 def _signature_of_numpys(function: Any) -> inspect.Signature | None:
-    """The signature of the NumPy function that a program calls, if it has one: it tells which arguments are positional
-    only, and which are required. A method has the signature of our implementation. That of np.arange does not tell that
-    `stop` may be given by name alone."""
+    """The signature of the NumPy function that a program calls, if it has one: it says which arguments are
+    positional-only, and which are required. A method has the signature of our implementation. np.arange's signature
+    does not say that `stop` may be given by name alone."""
     if function is np.arange:
         return None
     try:
@@ -174,7 +174,7 @@ def _signature_of_numpys(function: Any) -> inspect.Signature | None:
 
 
 def check_arguments(function: Any, made: Implementation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Arguments that NumPy has and we do not are refused by name; others as Python refuses them."""
+    """Refuse arguments that NumPy has and mlirad does not support, by name; refuse others as Python does."""
     signature = _signature(made)
     try:
         signature.bind(*args, **kwargs)
@@ -191,7 +191,7 @@ def check_arguments(function: Any, made: Implementation, args: Sequence[Any], kw
             numpys.bind(*args, **kwargs)
 
 
-# --- what is refused --------------------------------------------------------------------------------------------
+# --- refusals ---------------------------------------------------------------------------------------------------
 
 
 def unsupported(function: Any) -> UnsupportedSyntaxError:
@@ -203,7 +203,7 @@ def unsupported(function: Any) -> UnsupportedSyntaxError:
 
 
 def spelling(function: Any) -> str:
-    """How users write a function: np.sum, math.exp, abs."""
+    """A function's name as users write it: np.sum, math.exp, abs."""
     name = getattr(function, "__name__", None) if isinstance(function, _NAMED) else None
     if name is None:
         return f"an object of class {type(function).__name__}"
@@ -226,7 +226,7 @@ def _is_of(module: Any, name: str, function: Any) -> bool:
     return found is function or (isinstance(function, BuiltinFunctionType) and found == function)
 
 
-# What has a name of its own; to ask another object for one might run code of the user's.
+# Objects with names of their own; reading the name of another object might run user code.
 _NAMED = (
     *(type, FunctionType, BuiltinFunctionType, MethodType, MethodDescriptorType, WrapperDescriptorType),
     *(np.ufunc, *CALLABLES),
@@ -240,7 +240,7 @@ _SPELLED_WHOLE = {name: name for name in ("time", "random", "itertools", "functo
 
 @cache
 def supported_names() -> tuple[str, ...]:
-    """How users write the functions that are compiled."""
+    """The compiled functions by the names that users write."""
     functions = [*declarations.functions(), *spelled(), *spells.spelled()]
     return tuple(sorted({spelling(function) for function in functions}))
 

@@ -33,12 +33,12 @@ def _where_checks_ints() -> bool:
 
 
 _WHERE_CHECKS_INTS = _where_checks_ints()
-"""Whether np.where takes Python ints as operators do: from NumPy 2.5 on. Before they wrapped."""
+"""Whether np.where converts Python ints as operators do: from NumPy 2.5 on. Earlier versions wrapped them."""
 
 
 @compiles(np.nonzero, method="nonzero", is_row_major=True)
 def nonzero(a: Any) -> tuple[Traced, ...]:
-    """For each axis, where the elements are that are not zero."""
+    """For each axis, the indices of the elements that are not zero."""
     x = as_traced(a)
     if not x.ndim:
         raise StaticValueError(
@@ -62,7 +62,7 @@ def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING) -> Traced | tupl
 
 
 def _as(x: Traced | Number, dtype: np.dtype, shape: Shape) -> Expr:
-    """x in a dtype and broadcast, as np.where casts it."""
+    """x, cast to a dtype and broadcast, as in np.where."""
     if _WHERE_CHECKS_INTS and stand_in(x) is int and dtype.kind in "iu":
         return in_type(x, dtype, shape)
     element = types.from_dtype(dtype)
@@ -74,7 +74,7 @@ def _as(x: Traced | Number, dtype: np.dtype, shape: Shape) -> Expr:
 
 @compiles(np.clip)
 def clip(a: Any, a_min: Any = _MISSING, a_max: Any = _MISSING, *, min: Any = _MISSING, max: Any = _MISSING) -> Any:
-    """`np.clip`, whose limits have two names each."""
+    """`np.clip`; each limit has two names."""
     is_given = [limit is not _MISSING for limit in (a_min, a_max)]
     if is_given == [False, False]:
         return clipped(a, *(None if limit is _MISSING else limit for limit in (min, max)))
@@ -89,7 +89,7 @@ def clip(a: Any, a_min: Any = _MISSING, a_max: Any = _MISSING, *, min: Any = _MI
 
 @compiles(method="clip")
 def clipped(a: Any, min: Any = None, max: Any = None) -> Any:
-    """min(max(a, low), high) in the common dtype, as NumPy has it: a Python int beyond the dtype of `a` is no limit."""
+    """min(max(a, low), high) in the common dtype, as in NumPy: a Python int out of range of `a`'s dtype is no limit."""
     value = as_operand(a)
     own = nep50.strong(stand_in(value))
     low = _limit(min, own, np.maximum)
@@ -106,13 +106,13 @@ def clipped(a: Any, min: Any = None, max: Any = None) -> Any:
 
 
 def _strong(x: Traced | Number, dtype: np.dtype) -> Traced:
-    """x in a dtype, checked as operands are, and no Python number any more."""
+    """x in a dtype, checked like operands; the result is no longer a Python number."""
     expr = in_type(x, dtype, shape_of(x))
     return Traced(expr, zero_d=isinstance(x, Traced) and x.zero_d, origins=origins_of(x))
 
 
 def _limit(x: Any, dtype: np.dtype, bound: np.ufunc) -> Traced | Number | None:
-    """A limit, if it is one for numbers of that dtype. bound: np.maximum for a lower limit, else np.minimum."""
+    """A limit, unless every number of that dtype satisfies it. bound: np.maximum for a lower limit, else np.minimum."""
     if x is None:
         return None
     limit = as_operand(x)

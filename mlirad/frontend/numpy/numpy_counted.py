@@ -1,6 +1,6 @@
 """NumPy functions that make arrays of counted numbers: arange, linspace, eye, tri.
 
-Reads: shapes, static or of sizes that only the run knows, and values. Writes: nd ops. Leaves: Traced values.
+Reads: shapes, static or known only at run time, and values. Writes: nd ops. Leaves: Traced values.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from mlirad.frontend.values.traced import (
 
 
 def _places(size: Size, shape: Shape, axis: int = 0) -> Expr:
-    """0, 1, ... along an axis of an array of that shape, whose size is given."""
+    """0, 1, ... along an axis of an array of that shape. The size of the axis is given."""
     return broadcast(counted(value_of(size)), [axis], pattern(shape), lengths(shape))
 
 
@@ -59,7 +59,7 @@ def _depends_on_data(*values: Any) -> bool:
     return DATA in origins_of(list(values))
 
 
-# --- by place ---------------------------------------------------------------------------------------------------
+# --- by index ---------------------------------------------------------------------------------------------------
 
 
 @compiles(np.eye, is_made=True)
@@ -79,7 +79,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Traced:
 
 
 def _by_place(function: Callable[..., Any], relation: np.ufunc, N: Any, M: Any, k: Any, dtype: Any) -> Traced:
-    """Ones where `row + k` stands in this relation to the column."""
+    """Ones where `row + k` has this relation to the column."""
     what = f"np.{function.__name__}"
     require_static(dtype, f"the dtype of {what}")
     name = dtype_of(dtype)
@@ -112,7 +112,7 @@ def _by_place(function: Callable[..., Any], relation: np.ufunc, N: Any, M: Any, 
     return Traced(cast_expr(holds, types.from_dtype(name)))
 
 
-# --- numbers in steps -------------------------------------------------------------------------------------------
+# --- ranges of numbers ------------------------------------------------------------------------------------------
 
 
 @compiles(np.arange, is_made=True, is_row_major=True)
@@ -127,14 +127,14 @@ def arange(*args: Any, start: Any = None, stop: Any = None, step: Any = None, dt
     if numbers.size <= STORED:
         return of_array(numbers)
     element = types.from_dtype(nep50.require_dtype(numbers.dtype, "a counted array"))
-    # As NumPy computes it; its integers wrap here as they do there.
+    # Computed as in NumPy, where integers wrap too.
     first, by = (constant(each, element) for each in (numbers[0], (numbers[1:] - numbers[:-1])[0]))
     shape = numbers.shape
     return Traced(stretched(first, shape) + cast_expr(counted(numbers.size), element) * stretched(by, shape))
 
 
 def _arguments_of_arange(args: tuple[Any, ...], start: Any, stop: Any, step: Any) -> tuple[Any, ...]:
-    """All by position. `np.arange(start=3)` counts up to 3."""
+    """All arguments by position. `np.arange(start=3)` counts up to 3."""
     names = ("start", "stop", "step")
     for name, value in zip(names[: len(args)], (start, stop, step), strict=False):
         if value is not None and not (name == "start" and len(args) == 1 and stop is None):
@@ -151,14 +151,14 @@ def _arguments_of_arange(args: tuple[Any, ...], start: Any, stop: Any, step: Any
 
 
 def _arange_of_data(start: Any, stop: Any, step: Any = 1, *, dtype: Any) -> Traced:
-    """As many steps as there are below `stop`."""
+    """The number of steps below `stop`."""
     operands: list[Any] = [as_operand(each) for each in (start, stop, step)]
     if any(map(shape_of, operands)):
         raise StaticValueError("The truth value of an array with more than one element is ambiguous.")
     stand_ins = [stand_in(each) for each in operands]
     common = nep50.agreed(stand_ins, lambda chosen: np.arange(*map(nep50.sample, chosen)).dtype)
     asked = common if dtype is None else dtype_of(dtype)
-    # The numbers themselves are subtracted, divided and added, in the dtypes that they have.
+    # The numbers themselves are subtracted, divided and added, in their own dtypes.
     begin, end, by = operands
     count = apply(np.ceil, in_type(as_operand((end - begin) / by), np.dtype(np.float64), ()))
     check(count == count, "ValueError", "arange: cannot compute length")
@@ -166,7 +166,7 @@ def _arange_of_data(start: Any, stop: Any, step: Any = 1, *, dtype: Any) -> Trac
     length = cast_expr(apply(np.maximum, count, 0.0), types.I64)
     shape = (Dim(length, origins_of(operands)),)
     element = types.from_dtype(asked)
-    # NumPy casts the first two numbers, and goes on with their difference.
+    # NumPy casts the first two numbers, and continues with their difference.
     low, second = (cast_expr(in_type(as_operand(each), common, ()), element) for each in (begin, begin + by))
     return Traced(stretched(low, shape) + cast_expr(counted(length), element) * stretched(second - low, shape))
 
@@ -181,7 +181,7 @@ def linspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    """As NumPy computes it: start + step * (0, 1, ...), and the last one is `stop` exactly."""
+    """Computed as in NumPy: start + step * (0, 1, ...), and the last number is exactly `stop`."""
     require_static((endpoint, retstep, dtype, axis), "how np.linspace counts")
     count = _count(num)
     first, last = as_operand(start), as_operand(stop)
@@ -217,7 +217,7 @@ def _count(num: Any) -> Size:
 def _spread(
     first: Traced | Number, last: Traced | Number, dtype: np.dtype, own: Shape, count: Size, endpoint: bool
 ) -> tuple[Expr, Expr]:
-    """The numbers along the first axis, and their distance."""
+    """The numbers along the first axis, and the step between them."""
     element, shape = types.from_dtype(dtype), (count, *own)
     low, high = in_type(first, dtype, own), in_type(last, dtype, own)
     places = _places(count, shape)

@@ -1,6 +1,7 @@
-"""NumPy functions that make arrays: filled, counted, of nested lists; and casts.
+"""NumPy functions that make arrays, filled or from nested lists, and casts.
 
-Reads: static shapes and dtypes, and values. Writes: nd ops. Leaves: Traced values, 0-d arrays where NumPy gives those.
+Reads: static shapes and dtypes, and values. Writes: nd ops. Leaves: Traced values, 0-d arrays where NumPy returns
+those.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ from mlirad.frontend.values.views.view_contents import put
 
 
 def shape_from(shape: Any, what: str) -> Shape:
-    """The shape that users write: an int or a sequence of ints. Raises NeedStatic, and what NumPy raises.
+    """The shape that users write: an int or a sequence of ints. Raises NeedStatic, and NumPy's errors.
 
-    A size that depends on data, which nothing can make known, is one that only the run knows.
+    A size that depends on data stays a run-time size: nothing can make it known.
     """
     entries = shape if isinstance(shape, tuple | list) else (shape,)
     if any(DATA in origins_of(entry) for entry in entries):
@@ -74,14 +75,14 @@ def _is_negative(shape: Any) -> bool:
 
 
 def check_order_of_new(order: Any) -> None:
-    """Refuse what is no order of a new array; how its elements lie in memory is known to views alone."""
+    """Refuse an invalid order of a new array; only views know the layout of elements in memory."""
     asked: Any = order_of(order, "C")
     with numpys_refusal():
         np.empty(0, order=asked)
 
 
 def filled(value: Expr, shape: Shape) -> Traced:
-    """An array of one number."""
+    """An array filled with one number."""
     return Traced(full_of(value, shape), zero_d=not shape)
 
 
@@ -138,18 +139,18 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", *, s
 
 @compiles(np.ndarray, is_made=True)
 def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: Any = 0, strides: Any = None) -> Traced:
-    """`np.ndarray(shape)`: as np.empty."""
+    """`np.ndarray(shape)`, like np.empty."""
     if buffer is not None or strides is not None or not is_static(offset) or offset != 0:
         raise UnsupportedSyntaxError("np.ndarray is supported with a shape and a dtype only", hint="use np.empty")
     return zeros(shape, dtype)
 
 
-# --- of lists ---------------------------------------------------------------------------------------------------
+# --- from lists -------------------------------------------------------------------------------------------------
 
 
 @compiles(np.array, np.asarray, np.asanyarray)
 def array(x: Any, dtype: Any = None, copy: Any = None, order: Any = "K", ndmin: int = 0) -> Traced:
-    """`np.array(x)`: of a number, an array, or nested lists of them."""
+    """`np.array(x)` for a number, an array, or nested lists of them."""
     del copy  # a value is a copy
     order_of(order, "K")
     require_static(ndmin, "ndmin")
@@ -170,7 +171,7 @@ def contiguous(a: Any, dtype: Any = None) -> Traced:
 
 
 def as_array(x: Any, dtype: Any = None) -> Traced:
-    """A value as an array: 0-d, if it was a number."""
+    """A value as an array: 0-d if it was a number."""
     value = as_operand(x)
     asked = nep50.strong(stand_in(value)) if dtype is None else dtype_of(dtype)
     if shape_of(value):
@@ -203,9 +204,9 @@ def _of_nested(x: list[Any] | tuple[Any, ...], dtype: np.dtype | None) -> Traced
 
 
 def _model(x: Any, as_first: bool = False) -> Any:
-    """What NumPy is asked about in place of x: ones, of the same shape and dtype.
+    """A stand-in for x in questions to NumPy: ones with the same shape and dtype.
 
-    as_first: whether a number that may be of several classes is of the first of them: Python's before NumPy's.
+    as_first: whether a number that may have several classes has the first of them: Python's before NumPy's.
     """
     if isinstance(x, list | tuple):
         return [_model(item, as_first) for item in x]
@@ -242,7 +243,7 @@ def astype(x: Any, dtype: Any, order: Any = "K", casting: str = "unsafe", copy: 
 
 @compiles(np.astype)
 def astype_of_array(x: Any, dtype: Any, *, copy: bool = True) -> Traced:
-    """`np.astype(x, dtype)`: not of a list, nor of a Python number."""
+    """`np.astype(x, dtype)`; x may not be a list or a Python number."""
     if not isinstance(x, np.ndarray | np.generic) and not (isinstance(x, Traced) and not x.weak):
         raise DTypeError("np.astype(): its argument is an array, or a number of NumPy's")
     return astype(x, dtype, copy=copy)
@@ -257,13 +258,13 @@ def copy(x: Any, order: Any = "K") -> Traced:
 
 @compiles(method="copy", is_row_major=True)
 def duplicate(x: Traced, order: Any = "C") -> Traced:
-    """`x.copy()`: of a scalar, a scalar."""
+    """`x.copy()`; the copy of a scalar is a scalar."""
     order_of(order, "K")
     return Traced(x.expr, zero_d=x.zero_d, origins=x.origins)
 
 
 def caster(scalar_type: type[np.generic]) -> Callable[[Any], Traced]:
-    """`np.float64(x)` and its like: of a number a NumPy scalar, of an array an array."""
+    """`np.float64(x)` and similar: a NumPy scalar for a number, an array for an array."""
 
     def of_value(x: Any = 0) -> Traced:
         value = as_traced(x)

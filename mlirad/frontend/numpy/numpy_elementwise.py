@@ -1,4 +1,4 @@
-"""NumPy's elementwise functions: the ops that spell them, with NumPy's promotion and broadcasting.
+"""NumPy's elementwise functions: the ops that compute them, with NumPy's promotion and broadcasting.
 
 Reads: Traced values and numbers. Writes: nd ops. Leaves: Traced values, scalars where all operands have rank 0.
 """
@@ -42,13 +42,13 @@ from mlirad.frontend.values.traced import (
 )
 from mlirad.library import primitives
 
-assert nd.Nd.name == "nd"  # all the families' ops are spelled now
+assert nd.Nd.name == "nd"  # all families have registered their ops now
 
 _BOOL = np.dtype(bool)
 COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
-# What arithmetic on two bools is, where NumPy has it.
+# Arithmetic on two bools, where NumPy has it.
 OF_BOOLS = {np.add: np.logical_or, np.multiply: np.logical_and}
-# What the operators on bits are, on bools.
+# The bitwise operators on bools.
 BITWISE = {
     np.bitwise_and: np.logical_and,
     np.bitwise_or: np.logical_or,
@@ -59,7 +59,7 @@ BITWISE = {
 
 @cache
 def op_of(ufunc: np.ufunc) -> type[NdOp] | None:
-    """The elementwise op that spells a ufunc."""
+    """The elementwise op that computes a ufunc."""
     op_class = spelled().get(ufunc)
     return op_class if op_class is not None and issubclass(op_class, ElementwiseOp) else None
 
@@ -80,7 +80,7 @@ def call(ufunc: np.ufunc, *operands: Any) -> Any:
 
 
 def in_loop_of(ufunc: np.ufunc, operands: Sequence[Any], dtype: Any, casting: str) -> tuple[Traced, ...]:
-    """The operands in the dtypes of the loop that `dtype=` and `casting=` ask for. Raises what NumPy raises."""
+    """The operands in the dtypes of the loop that `dtype=` and `casting=` request. Raises NumPy's errors."""
     values = [as_operand(operand) for operand in operands]
     asked = None if dtype is None else nep50.dtype_of(dtype)
     loop = nep50.loop_dtypes(ufunc, [stand_in(value) for value in values], asked, casting)
@@ -88,7 +88,7 @@ def in_loop_of(ufunc: np.ufunc, operands: Sequence[Any], dtype: Any, casting: st
 
 
 def require_mask(mask: Any) -> None:
-    """`where=` of a ufunc takes bools. Raises DTypeError."""
+    """`where=` of a ufunc, which must be bools. Raises DTypeError."""
     value = as_operand(mask)
     own = nep50.strong(stand_in(value))
     if own != _BOOL and not is_python_number(value):
@@ -109,7 +109,7 @@ def _by_op(ufunc: np.ufunc, *values: Traced | Number) -> Traced | tuple[Traced, 
 
 
 def of_floats(op_class: type[TypedOp], x: Traced | Number, **attributes: Any) -> Traced:
-    """A function of floats that NumPy does not have, in the dtype that np.exp would compute in."""
+    """A function of floats that NumPy lacks, in the dtype that np.exp would compute in."""
     (expr,), _ = in_loop(np.exp, x)
     return result(emit(op_class, expr, **attributes), x)
 
@@ -134,7 +134,7 @@ for _primitive, _op_class in _OF_ORDER.items():
 
 
 def result(expr: Expr, *values: Any) -> Traced:
-    """A result of NumPy's: strong, and it comes from what `values` come from."""
+    """A result computed by NumPy's rules: strong, with the origins of `values`."""
     return Traced(expr, origins=origins_of(*values))
 
 
@@ -142,14 +142,14 @@ def result(expr: Expr, *values: Any) -> Traced:
 
 
 def _compare(ufunc: np.ufunc, x: Traced | Number, y: Traced | Number) -> Traced:
-    """A relation of any two numbers: exact also between signed and unsigned, and for Python ints of any size."""
+    """A relation of any two numbers: exact even between signed and unsigned, and for Python ints of any size."""
     x, y = settled(ufunc, x, y)
     shape = broadcast_shapes(shape_of(x), shape_of(y))
     first, second, _ = nep50.loop_dtypes(ufunc, [stand_in(x), stand_in(y)])
     first, second = _exact_types(x, first, y, second)
     signs = (_sign_beyond(x, first), _sign_beyond(y, second))
     if signs != (0, 0):
-        known = bool(ufunc(*signs))  # where one is beyond the other's range, its sign decides
+        known = bool(ufunc(*signs))  # if one is out of the other's range, its sign decides
         return result(filled(known, shape, types.I1), x, y)
     exprs = in_type(x, first, shape), in_type(y, second, shape)
     return result(apply(ufunc, *exprs) if first == second else _compare_signs(ufunc, *exprs), x, y)
@@ -158,7 +158,7 @@ def _compare(ufunc: np.ufunc, x: Traced | Number, y: Traced | Number) -> Traced:
 def _exact_types(
     x: Traced | Number, first: np.dtype, y: Traced | Number, second: np.dtype
 ) -> tuple[np.dtype, np.dtype]:
-    """A traced Python int is compared as an int64, whatever integers it is compared with."""
+    """A traced Python int is compared as an int64, whatever the other integers are."""
     for value, dtype in ((x, first), (y, second)):
         if isinstance(value, Traced) and value.weak and value.kind is int and dtype.kind in "iu":
             wide = np.dtype(np.int64)
@@ -169,7 +169,7 @@ def _exact_types(
 
 
 def _sign_beyond(value: Traced | Number, dtype: np.dtype) -> int:
-    """The sign of a Python int that is beyond an integer dtype's range, else 0."""
+    """The sign of a Python int that is out of an integer dtype's range, else 0."""
     if isinstance(value, Traced) or not is_python_number(value) or dtype.kind not in "iu":
         return 0
     try:
@@ -181,7 +181,7 @@ def _sign_beyond(value: Traced | Number, dtype: np.dtype) -> int:
 
 
 def _compare_signs(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:
-    """A relation of an int64 and a uint64: as uint64, except that a negative number is less than all."""
+    """A relation of an int64 and a uint64: compared as uint64, except that a negative number is less than all."""
     unsigned = types.from_dtype(np.dtype(np.uint64))
     signed = x if y.element == unsigned else y
     same = apply(ufunc, cast_expr(x, unsigned), cast_expr(y, unsigned))
@@ -189,11 +189,11 @@ def _compare_signs(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:
     return where(signed < 0, bool(ufunc(*signs)), same)
 
 
-# --- ufuncs that are a few ops ----------------------------------------------------------------------------------
+# --- ufuncs made of a few ops -----------------------------------------------------------------------------------
 
 
 def in_loop(ufunc: np.ufunc, *values: Traced | Number) -> tuple[list[Expr], np.dtype]:
-    """The operands of a ufunc in the dtypes it computes in, broadcast; and the dtype of its result."""
+    """The operands of a ufunc, broadcast and cast to the dtypes it computes in; and the dtype of its result."""
     *dtypes, last = nep50.loop_dtypes(ufunc, [stand_in(value) for value in values])
     shape = broadcast_shapes(*map(shape_of, values))
     return [in_type(value, dtype, shape) for value, dtype in zip(values, dtypes, strict=True)], last
@@ -233,7 +233,7 @@ def _reciprocal(x: Traced | Number) -> Traced:
 
 @operates(np.ldexp)
 def _ldexp(x: Traced | Number, n: Traced | Number) -> Traced:
-    """The exponent as a float: one beyond 2**24 gives 0 or inf, rounded or not."""
+    """The exponent as a float: beyond 2**24 the result is 0 or inf, whether the exponent is rounded or not."""
     (expr, exponent), _ = in_loop(np.ldexp, x, n)
     return result(emit(ScaleOp, expr, cast_expr(exponent, expr.element)), x, n)
 
@@ -260,7 +260,7 @@ def _heaviside(x: Traced | Number, at_zero: Traced | Number) -> Traced:
 
 
 def _rounded(ufunc: np.ufunc) -> Callable[..., Traced]:
-    """floor, ceil and trunc: integers and bools stay what they are."""
+    """floor, ceil and trunc: integers and bools stay unchanged."""
 
     def of_numbers(x: Traced | Number) -> Traced:
         (expr,), dtype = in_loop(ufunc, x)
@@ -323,7 +323,7 @@ def _power(x: Traced | Number, y: Traced | Number) -> Traced:
 
 
 def _classify(ufunc: np.ufunc, test: Callable[[Expr], Expr], of_integers: bool) -> Callable[..., Traced]:
-    """isnan, isinf, isfinite: integers are all finite."""
+    """isnan, isinf, isfinite: all integers are finite."""
 
     def of_numbers(x: Traced | Number) -> Traced:
         (expr,), _ = in_loop(ufunc, x)
@@ -340,7 +340,7 @@ def _classify(ufunc: np.ufunc, test: Callable[[Expr], Expr], of_integers: bool) 
 def _scaled(ufunc: np.ufunc, factor: float) -> Callable[..., Traced]:
     def of_numbers(x: Traced | Number) -> Traced:
         (expr,), _ = in_loop(ufunc, x)
-        # In float32 of a float16, whose factor would have lost its last places.
+        # For float16, compute in float32: the factor would lose its last digits in float16.
         wide = cast_expr(expr, nep50.computed_in(expr.element))
         return result(cast_expr(wide * factor, expr.element), x)
 

@@ -1,4 +1,4 @@
-"""x ** y: by multiplications where y is a small integer known at compile time, so that it is exact for any x.
+"""x ** y: by multiplications if y is a small integer known at compile time, which is exact for any x.
 
 Reads: Traced values and numbers. Writes: nd ops. Leaves: Traced values.
 """
@@ -35,16 +35,16 @@ from mlirad.frontend.values.traced import (
     stand_in,
 )
 
-# Beyond this the rounding errors of the multiplications would add up to more than pow's.
+# Beyond this the rounding errors of the multiplications would exceed those of pow.
 _LARGEST_CHAIN = 8
-# As of infinity: before NumPy 2.3 it is the operator of arrays only that takes the root.
+# Also for infinity: before NumPy 2.3 only the operator of arrays takes the root.
 with np.errstate(invalid="ignore"):
     _NUMPYS_POWER_IS_ROOT = bool(np.isnan(np.power(-np.inf, 0.5)))
 _NEGATIVE = "Integers to negative integer powers are not allowed."
 
 
 def power(x: Traced | Number, y: Traced | Number, of_numpy: bool = False) -> Traced:
-    """`x ** y`, or `np.power(x, y)`: of two Python numbers by Python's rules, unless of_numpy."""
+    """`x ** y`, or `np.power(x, y)`. Two Python numbers follow Python's rules, unless of_numpy."""
     weak = is_python_number(x) and is_python_number(y) and not of_numpy
     exponent = None if isinstance(y, Traced) else y
     stand_ins = (python_kind(x), python_kind(y)) if weak else (stand_in(x), stand_in(y))
@@ -62,16 +62,16 @@ def power(x: Traced | Number, y: Traced | Number, of_numpy: bool = False) -> Tra
     base = in_type(x, first, shape)
     count = None if exponent is None else _small_integer(exponent)
     if count is not None:
-        # Of float16 too it is one operation, rounded once.
+        # Even for float16 it is one operation, rounded once.
         chain = _multiplied(cast(base, nep50.computed_in(base.element)), abs(count))
         return result(cast(1.0 / chain if count < 0 else chain, base.element))
     if exponent == 0.5 and (_NUMPYS_POWER_IS_ROOT if of_numpy else shape):
-        return result(apply(np.sqrt, base))  # as NumPy does, -inf and -0.0 included
+        return result(apply(np.sqrt, base))  # as in NumPy, including -inf and -0.0
     return result(apply(np.power, base, in_type(y, second, shape)))
 
 
 def _small_integer(exponent: Number) -> int | None:
-    """The integer that an exponent is, if it is a small one."""
+    """The integer value of an exponent, if it is small."""
     if isinstance(exponent, complex | np.complexfloating):
         return None if exponent.imag else _small_integer(exponent.real)
     if not float(exponent).is_integer() or abs(exponent) > _LARGEST_CHAIN:
@@ -91,7 +91,7 @@ def _multiplied(base: Expr, count: int, product: Callable[[Expr, Expr], Expr] = 
 
 
 def _to_integers(base: Expr, exponent: Expr) -> Expr:
-    """NumPy's integers to powers that only the run knows."""
+    """NumPy's integers to powers known only at run time."""
     if not types.is_unsigned(exponent.element):
         smallest = emit(op_of(np.min), exponent, axes=range(len(exponent.shape))) if exponent.is_tensor else exponent
         check(smallest >= 0, "ValueError", _NEGATIVE)

@@ -55,7 +55,7 @@ class Factor:
         return dict(zip(self.labels, self.expr.shape, strict=True))
 
     def without(self, labels: Sequence[str]) -> Factor:
-        """Without axes of size 1."""
+        """The operand without axes of size 1."""
         kept = [label for label in self.labels if label not in labels]
         sizes = self.sizes
         shape = types.of_shape([sizes[label] for label in kept], self.expr.element)
@@ -68,7 +68,7 @@ class Factor:
         return Factor(emit(SumOp, self.expr, axes=axes), "".join(x for x in self.labels if x not in labels))
 
     def diagonal(self) -> Factor:
-        """Without a label that stands twice: the diagonal of its axes."""
+        """The operand without a repeated label: takes the diagonal of its axes."""
         factor = self
         while twice := [label for label in factor.labels if factor.labels.count(label) > 1]:
             label = twice[0]
@@ -88,7 +88,7 @@ def diagonal(x: Expr, offset: int, axis1: int, axis2: int) -> Expr:
 
 
 def multiply(x: Factor, y: Factor, result: str) -> Expr:
-    """The Einstein sum of two operands of one type; an axis of size 1 stretches to the other operand's."""
+    """The Einstein sum of two operands of one type; an axis of size 1 is stretched to the other operand's size."""
     for label in set(x.labels) & set(y.labels):
         if x.sizes[label] != y.sizes[label]:
             x, y = (f.without([label]) if f.sizes[label] == 1 else f for f in (x, y))
@@ -111,7 +111,7 @@ def _permuted(x: Factor, result: str) -> Expr:
 
 def _sum_of_products(operands: Sequence[Traced | Number], labels: Sequence[str], result: str) -> Traced:
     dtype = nep50.common_dtype([nep50.strong(stand_in(x)) for x in operands])
-    # Sums of products of bools are "any of all".
+    # A sum of products of bools means "any of all".
     element = types.from_dtype(np.dtype(np.int64) if dtype == _BOOL else dtype)
     factors = []
     for x, own in zip(operands, labels, strict=True):
@@ -131,7 +131,7 @@ def _sum_of_products(operands: Sequence[Traced | Number], labels: Sequence[str],
 
 
 def _refusal(function: Any, *operands: Traced) -> Exception:
-    """What NumPy says of operands of these shapes."""
+    """NumPy's shape and error for operands of these shapes."""
     if not all(sizes.is_static(x.shape) for x in operands):
         return ShapeError(f"np.{function.__name__} of shapes {' and '.join(sizes.text(x.shape) for x in operands)}")
     try:
@@ -143,7 +143,7 @@ def _refusal(function: Any, *operands: Traced) -> Exception:
 
 
 def _matched(function: Any, x: Traced, axis: int, y: Traced, other: int) -> tuple[Traced, Traced]:
-    """The operands, with one size along an axis of each; ValueError at run time where that is not known."""
+    """The operands, with equal sizes along one axis of each; a ValueError at run time if unequal."""
     mine, theirs = x.shape, y.shape
     first, second = mine[axis], theirs[other]
     if isinstance(first, int) and isinstance(second, int):
@@ -159,7 +159,7 @@ def _matched(function: Any, x: Traced, axis: int, y: Traced, other: int) -> tupl
 
 
 def _with_size(x: Traced, axis: int, size: Size) -> Traced:
-    """x, whose axis `axis` is known to have this size."""
+    """x, with an axis `axis` known to have this size."""
     shape = list(x.shape)
     shape[axis] = size
     return replace(x, expr=sizes.fitted(x.expr, shape))
@@ -256,7 +256,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 
 def _summed_axes(axes: Any) -> tuple[list[int], list[int]]:
-    """The axes of the first and of the second operand of np.tensordot that are summed together."""
+    """The axes of the two operands of np.tensordot that are summed together."""
     with numpys_refusal():
         if not isinstance(axes, tuple | list):
             count = operator.index(axes)
@@ -274,12 +274,12 @@ def _as_array(x: Traced) -> Traced:
 
 @compiles(np.einsum, view_of=1, has_own_layout=True)
 def einsum(*operands: Any, optimize: Any = False) -> Traced:
-    del optimize  # the order of the products: the compiler chooses it
+    del optimize  # the compiler chooses the order of the products
     subscripts, values = _with_subscripts(operands)
     text = _without_ellipsis(subscripts.replace(" ", ""), values)
     given, arrow, result = text.partition("->")
     labels = given.split(",")
-    if not arrow:  # the labels that stand once, in the order of the alphabet
+    if not arrow:  # the labels that occur once, in alphabetical order
         result = "".join(sorted(label for label in set(given) - {","} if given.count(label) == 1))
     traced = [as_traced(x) for x in values]
     known = set("".join(labels))
@@ -298,7 +298,7 @@ def einsum(*operands: Any, optimize: Any = False) -> Traced:
 
 
 def _with_subscripts(operands: Sequence[Any]) -> tuple[str, list[Any]]:
-    """The string of subscripts and the operands, of either form: `einsum(x, [0, 1], y, [1, 2], [0, 2])` too."""
+    """The subscripts and operands of either form, including `einsum(x, [0, 1], y, [1, 2], [0, 2])`."""
     if operands and isinstance(operands[0], str):
         return operands[0], [as_operand(x) for x in operands[1:]]
     require_static(operands[1::2], "the subscripts of np.einsum")
@@ -318,7 +318,7 @@ def _with_subscripts(operands: Sequence[Any]) -> tuple[str, list[Any]]:
 
 
 def _without_ellipsis(text: str, values: Sequence[Any]) -> str:
-    """The subscripts with letters for the axes that `...` stands for: the last ones of the longest."""
+    """The subscripts with letters in place of `...`: the last axes of the longest."""
     if "." not in text:
         return text
     given, arrow, result = text.partition("->")

@@ -1,4 +1,4 @@
-"""NumPy's reductions: sums, means, extremes, variances, any, all, and the place of an extreme.
+"""NumPy's reductions: sums, means, extremes, variances, any, all, argmin and argmax.
 
 Reads: values; static axes. Writes: nd ops. Leaves: Traced values, scalars where all axes are reduced.
 """
@@ -46,19 +46,19 @@ def _axes(axis: Any, x: Traced) -> tuple[int, ...]:
 
 
 def _axes_of_ufunc(axis: Any, x: Traced) -> tuple[int, ...]:
-    """The same for a reduction by a ufunc, which takes a number for an array of one: `np.sum(2.0, axis=0)`."""
+    """The same for a reduction by a ufunc, which treats a number as an array: `np.sum(2.0, axis=0)`."""
     require_static(axis, "the axis of a reduction")
     return _axes(None if not x.ndim and not isinstance(axis, tuple) and axis in (0, -1) else axis, x)
 
 
 def _count(x: Traced, axes: tuple[int, ...]) -> Size:
-    """How many elements are reduced to one."""
+    """The number of elements reduced to one."""
     shape = x.shape
     return size_of([shape[axis] for axis in axes])
 
 
 def _require_some(x: Traced, axes: tuple[int, ...], message: str) -> None:
-    """ValueError unless there are elements to reduce."""
+    """Raise ValueError unless there are elements to reduce."""
     for size in [x.shape[axis] for axis in axes]:
         if isinstance(size, Dim):
             if not affine.is_at_least(size.expr, 1):
@@ -87,12 +87,12 @@ def _result(expr: Expr, x: Traced) -> Traced:
 
 
 _GIVEN_NONE: Any = object()
-"""What `initial` is if the caller gives none."""
+"""The default of `initial`."""
 
 
 @cache
 def of_op(op_class: type[ReductionOp]) -> Callable[..., Traced]:
-    """What compiles the functions that a reduction spells. Which arguments they take is asked of NumPy."""
+    """Declares the functions of a reduction. NumPy's signatures say which arguments they take."""
     function, ufunc = op_class.spellings[0], op_class.ufunc()
 
     def reduced(a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Traced:
@@ -150,14 +150,14 @@ total, maximum, minimum = of_op(SumOp), of_op(MaxOp), of_op(MinOp)
 
 
 def _masked(expr: Expr, mask: Any, otherwise: Any) -> Expr:
-    """The elements where the mask holds, `otherwise` elsewhere."""
+    """The elements where the mask is true, `otherwise` elsewhere."""
     if mask is True:
         return expr
     return where(truths(as_traced(mask), shape_of(expr)), expr, otherwise)
 
 
 def _quantifier(op_class: type[NdOp], of_nothing: bool) -> Callable[..., Traced]:
-    """any is the largest, all the smallest of the truths."""
+    """any is the largest of the truth values, all the smallest."""
 
     def of_array(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Traced:
         x = as_traced(a)
@@ -168,7 +168,7 @@ def _quantifier(op_class: type[NdOp], of_nothing: bool) -> Callable[..., Traced]
             return _result(filled(of_nothing, kept, types.I1), x)
         shape = x.shape
         if not is_static(shape):
-            # A largest of no elements is none of NumPy's: count those that decide.
+            # NumPy has no largest of zero elements: count the elements that decide.
             deciding = holding != of_nothing
             found = _reduced(SumOp, cast_expr(deciding, types.I64), axes, keepdims)
             return _result((found == 0) if of_nothing else (found > 0), x)
@@ -182,12 +182,12 @@ all_ = compiles(np.all, method="all", reduces=[np.logical_and])(_quantifier(MinO
 
 
 def _place_of(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
-    """The first place of the extreme along an axis; of the first nan, if there is one."""
+    """The index of the first extreme along an axis, or of the first nan, if there is one."""
 
     def of_array(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
         x = as_traced(a)
         require_static(axis, "the axis of a reduction")
-        is_one = not x.ndim  # NumPy looks at one number as at an array of one
+        is_one = not x.ndim  # NumPy treats a single number as an array
         place = 0 if axis is None else shapes.normalize_axis(axis, max(x.ndim, 1))
         expr = _expr(x)
         if is_one or (axis is None and x.ndim > 1):

@@ -1,6 +1,6 @@
 """Python's functions of numbers: float(), int(), abs, pow, divmod, and the functions of the module math.
 
-Reads: values, at least one of them traced. Writes: nd ops. Leaves: weak numbers, but where NumPy's operators decide.
+Reads: values, at least one of them traced. Writes: nd ops. Leaves: weak numbers, unless NumPy's operators decide.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mlirad.frontend.values.assignment import check_integral
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.traced import Traced, as_traced, origins_of, require_static
 
-# Functions of math that no op spells, as NumPy's functions of Python's floats.
+# Functions of math without an op of their own, as NumPy functions of Python floats.
 for _function, _ufunc in (
     *((math.sqrt, np.sqrt), (math.fabs, np.absolute), (math.isnan, np.isnan), (math.isinf, np.isinf)),
     *((math.isfinite, np.isfinite), (math.radians, np.radians), (math.degrees, np.degrees)),
@@ -39,7 +39,7 @@ for _function, _ufunc in (
 
 
 def _number(x: Any) -> Traced:
-    """x, where it has rank 0 and is real. Raises DTypeError with NumPy's text."""
+    """x, if it has rank 0 and is real. Raises DTypeError with NumPy's text."""
     value = _number_of_any_kind(x)
     if value.kind is complex:
         raise DTypeError("must be real number, not complex", hint="use z.real, or abs(z)")
@@ -55,7 +55,7 @@ def _number_of_any_kind(x: Any) -> Traced:
 
 @compiles(complex)
 def to_complex(real: Any = 0.0, imag: Any = None) -> Traced:
-    """`complex(x, y)`, which is x + 1j * y, also of complex numbers."""
+    """`complex(x, y)`, which is x + 1j * y, even for complex numbers."""
     x = cast_expr(_number_of_any_kind(real).scalar, types.C128)
     if imag is None:
         return Traced(x, weak=True, origins=origins_of(real))
@@ -103,14 +103,14 @@ def trunc(x: Any) -> Traced:
 
 
 def _integer_near(ufunc: np.ufunc, x: Any) -> Traced:
-    """A Python int; a number that is one already is not rounded, however large it is."""
+    """A number as a Python int; a Python int is not rounded, however large it is."""
     value = _number(x)
     return to_int(numpy_elementwise.call(ufunc, value) if types.is_float(value.scalar.type) else value)
 
 
 @compiles(method="item")
 def item(x: Traced, *args: Any) -> Traced:
-    """`x.item()`: a Python number. One index counts the elements in row-major order."""
+    """`x.item()`: a Python number. A single index counts the elements in row-major order."""
     require_static(args, "the index of .item()")
     named = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
     if any(isinstance(each, bool | np.bool_) for each in named):
@@ -147,7 +147,7 @@ def divmod_(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def math_function(function: Callable[..., Any]) -> Callable[..., Any] | None:
-    """A function of the module math on traced numbers: it takes and gives Python floats, tuples of them too."""
+    """A function of the module math on traced numbers: it takes and returns Python floats, or tuples of them."""
     made = declarations.of(function).of_operands
     if made is None:
         op_class = spelled().get(function)

@@ -1,4 +1,4 @@
-"""NumPy functions that move elements: views read as values, arrays put together or taken apart, and sorted.
+"""NumPy functions that move elements: views read as values; arrays joined, split and sorted.
 
 Reads: values; static shapes, axes and counts. Writes: nd ops. Leaves: Traced values.
 """
@@ -43,7 +43,7 @@ from mlirad.frontend.values.views.view_contents import get, put
 
 @cache
 def of_view_function(function: ViewFunction) -> Callable[..., Traced]:
-    """A function that makes a view, as one of values: a value has no layout, so the view always exists."""
+    """A function that makes a view, on values: a value has no layout, so the view always exists."""
 
     def of_value(a: Any, *args: Any, **kwargs: Any) -> Traced:
         x = as_traced(a)
@@ -61,7 +61,7 @@ declare(method="flatten", of_values=of_view_function(flattened), is_row_major=Tr
 
 
 def part(x: Traced, index: Any) -> Expr:
-    """x[index], of static ints and slices."""
+    """x[index], for static ints and slices."""
     return get(compose(View.of(x.shape, x.dtype), index), x.contents)
 
 
@@ -75,7 +75,7 @@ def flip(m: Any, axis: Any = None) -> Traced:
 
 @compiles(np.size)
 def size(a: Any, axis: Any = None) -> int | Traced:
-    """`np.size`: how many elements there are, or how many along some axes."""
+    """`np.size`: the number of elements, in all or along some axes."""
     own = as_traced(a).shape
     require_static(axis, "the axis of np.size")
     with numpys_refusal():
@@ -93,7 +93,7 @@ def _vector(x: Traced, size: int) -> Any:
     return types.tensor((size,), x.expr.element)
 
 
-# --- put together -----------------------------------------------------------------------------------------------
+# --- joining ----------------------------------------------------------------------------------------------------
 
 
 def _as_arrays(arrays: Any) -> list[Traced]:
@@ -104,7 +104,7 @@ def _as_arrays(arrays: Any) -> list[Traced]:
 
 
 def _require_rows(count: sizes.Size) -> None:
-    """ValueError unless there are arrays to stack."""
+    """Raise ValueError unless there are arrays to stack."""
     message = "need at least one array to stack"
     if not isinstance(count, sizes.Dim):
         if not count:
@@ -114,7 +114,7 @@ def _require_rows(count: sizes.Size) -> None:
 
 
 def _is_rows(arrays: Any, rank: int) -> bool:
-    """Whether the arrays are the rows of an array of this rank at least, so that their number does not matter."""
+    """Whether the arrays are the rows of an array with at least this rank, so that their number does not matter."""
     return isinstance(arrays, Traced) and arrays.ndim >= rank
 
 
@@ -129,7 +129,7 @@ def concatenate(arrays: Any, axis: Any = 0, dtype: Any = None, casting: str = "s
 
 
 def _require_casts(values: Sequence[Traced], dtype: Any, casting: str) -> None:
-    """TypeError unless all arrays may be cast to the dtype that is asked for."""
+    """Raise TypeError unless all arrays may be cast to the requested dtype."""
     target = None if dtype is None else nep50.dtype_of(dtype)
     for x in values:
         if target is not None and not nep50.may_cast(x.dtype, target, casting):
@@ -137,7 +137,7 @@ def _require_casts(values: Sequence[Traced], dtype: Any, casting: str) -> None:
 
 
 def _joined(values: Sequence[Traced], axis: Any, dtype: Any, function: Callable[..., Any]) -> Traced:
-    """The arrays along an axis; what does not fit is refused by `function`."""
+    """Join the arrays along an axis; errors name `function`."""
     require_static(axis, "the axis of np.concatenate")
     if not all(sizes.is_static(x.shape) for x in values):
         lines = values if axis is not None else [x if x.ndim == 1 else flat(x) for x in values]
@@ -161,7 +161,7 @@ def _joined(values: Sequence[Traced], axis: Any, dtype: Any, function: Callable[
 
 
 def _joined_at_run_time(values: Sequence[Traced], axis: int, dtype: Any, function: Callable[..., Any]) -> Traced:
-    """The arrays along an axis, of sizes that only the run knows."""
+    """Join arrays with run-time sizes along an axis."""
     with numpys_refusal():
         asked = function([np.ones((1,) * x.ndim, x.dtype) for x in values], axis=axis)
     found = nep50.require_dtype(asked.dtype, "a concatenation") if dtype is None else nep50.dtype_of(dtype)
@@ -221,7 +221,7 @@ def stack(arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: str = "same
     return _joined([_with_axis(x, place) for x in values], place, dtype, np.concatenate)
 
 
-# --- sorted ------------------------------------------------------------------------------------------------------
+# --- sorting -----------------------------------------------------------------------------------------------------
 
 _KINDS = {
     None: sort_ops.QUICKSORT,
@@ -234,7 +234,7 @@ _KINDS = {
 @compiles(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = None) -> Traced:
     x = as_traced(a)
-    # The values in order are the same, whichever way they came there.
+    # The sorted values are the same for each algorithm.
     order = _kind("np.sort", None if kind == "heapsort" else kind, stable)
     x = flat(x) if axis is None and x.ndim != 1 else x
     return _along(x, axis, lambda rows: emit(sort_ops.SortOp, rows, kind=order))
@@ -262,7 +262,7 @@ def _kind(function: str, kind: Any, stable: Any) -> str:
 
 
 def _along(x: Traced, axis: Any, function: Callable[[Expr], Expr]) -> Traced:
-    """What a function of the last axis gives along another one."""
+    """Apply a function of the last axis along another one."""
     require_static(axis, "the axis of a sort")
     place = -1 % x.ndim if axis is None else shapes.normalize_axis(axis, x.ndim)
     order = [*(each for each in range(x.ndim) if each != place), place]
@@ -273,7 +273,7 @@ def _along(x: Traced, axis: Any, function: Callable[[Expr], Expr]) -> Traced:
     return Traced(emit(TransposeOp, rows, permutation=back), origins=frozenset({DATA}))
 
 
-# --- asked ------------------------------------------------------------------------------------------------------
+# --- questions --------------------------------------------------------------------------------------------------
 
 
 @compiles(np.shape)

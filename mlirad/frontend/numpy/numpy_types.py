@@ -1,6 +1,6 @@
-"""NumPy's questions about types: what depends on the dtypes of values, and never on their elements.
+"""NumPy's functions about types: the results depend on the dtypes of values, never on their elements.
 
-Reads: values, dtypes. Writes: nothing. Gives: dtypes and bools, which are known while a function is compiled.
+Reads: values, dtypes. Writes: nothing. Leaves: dtypes and bools, known while a function is compiled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mlirad.frontend.values.traced import Traced, as_operand, require_static, st
 
 @compiles(np.result_type)
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
-    """The dtype that arrays, numbers and dtypes have together."""
+    """The common dtype of arrays, numbers and dtypes."""
     return nep50.common_dtype([_dtype_or_stand_in(each) for each in arrays_and_dtypes])
 
 
@@ -29,7 +29,7 @@ def _dtype_or_stand_in(x: Any) -> Any:
 
 @compiles(np.can_cast)
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
-    """Of the dtype of an array, too."""
+    """`np.can_cast`, also from the dtype of an array."""
     if isinstance(from_, Traced) and from_.weak:
         raise DTypeError(f"can_cast() does not support Python numbers, and this is one of class {from_.kind.__name__}")
     require_static((to, casting), "what np.can_cast casts to")

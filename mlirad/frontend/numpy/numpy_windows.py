@@ -1,4 +1,4 @@
-"""The functions that read arrays through windows, and what is computed of sizes for them.
+"""The functions that read arrays through windows, and the sizes that they need.
 
 Reads: values. Writes: nd ops. Leaves: Traced values.
 """
@@ -34,5 +34,5 @@ _compile_windows(overlap, OverlapOp)
 
 @compiles(*geometry.PURE)
 def sizes_of_windows(*numbers: Any) -> Any:
-    """What is computed of sizes alone: Python runs it where they are known."""
+    """Functions of sizes alone: Python runs them when the sizes are known."""
     return require_static(numbers, "the sizes of images and windows")

@@ -1,4 +1,4 @@
-"""Python's operators: on two Python numbers as Python means them, else as NumPy does.
+"""Python's operators: with Python's rules for two Python numbers, else with NumPy's.
 
 Reads: Traced values and numbers, at least one of them traced. Writes: nd ops. Leaves: Traced values.
 """
@@ -36,7 +36,7 @@ _SYMBOLS = {
 
 
 def binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
-    """The Python operator of a ufunc (np.add: +), one operand being traced at least."""
+    """The Python operator of a ufunc (np.add: +), with at least one traced operand."""
     if isinstance(left, list | tuple) and ufunc is np.multiply and isinstance(right, Traced) and not right.is_array:
         raise DTypeError("can't multiply sequence by a number that is not known at compile time")
     left, right = as_operand(left), as_operand(right)
@@ -69,7 +69,7 @@ def unary(ufunc: np.ufunc, x: Traced) -> Any:
 
 
 def _of_either(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Traced:
-    """Of numbers that may all be Python's, and are NumPy's on another path."""
+    """Operators on numbers that may all be Python's, and are NumPy's on another path."""
     if ufunc in COMPARISONS:
         result = numpy_elementwise.call(ufunc, left, right)
         either = next(x.either for x in (left, right) if isinstance(x, Traced) and x.either is not None)
@@ -82,7 +82,7 @@ def _of_either(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -
 
 
 def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Traced:
-    """Bools count as ints, ints never become anything but ints and floats, `/` gives a float, and x // 0 raises."""
+    """Bools count as ints; ints become only ints and floats; `/` gives a float; x // 0 raises."""
     origins = origins_of(left, right)
     kind: type = nep50.weak_join(python_kind(left), python_kind(right))
     if ufunc in _SYMBOLS and kind in (float, complex):
@@ -106,7 +106,7 @@ def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | N
 
 
 def _of_complex(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Traced:
-    """Of Python numbers, one of which is complex: as NumPy computes them, but x / 0 and 0 ** -1 raise."""
+    """Operators on Python numbers, at least one complex: computed as in NumPy, but x / 0 and 0 ** -1 raise."""
     if ufunc not in (np.add, np.subtract, np.multiply, np.divide, np.power, np.equal, np.not_equal):
         raise DTypeError(f"{ufunc.__name__} of Python's complex numbers")
     operands = [in_type(x, nep50.weak_dtype(complex), ()) for x in (left, right)]
@@ -123,14 +123,14 @@ def _of_complex(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) 
 
 
 def _several(ufunc: np.ufunc, *operands: Traced | Number) -> nep50.Several | None:
-    """The classes that a result of Python's numbers may be of, if the operands may be of several."""
+    """The possible classes of a result of Python numbers, if the operands may have several."""
     found = [x.several for x in operands if isinstance(x, Traced) and x.several is not None]
     kinds = kinds_made(ufunc, operands) if found else ()
     return nep50.Several(kinds, found[0].poison) if len(kinds) > 1 else None
 
 
 def _plain(x: Traced | Number) -> Traced | Number:
-    """A Python bool as the int that arithmetic takes it for."""
+    """A Python bool as the int that arithmetic uses."""
     if not isinstance(x, Traced):
         return int(x) if isinstance(x, bool) else x
     return Traced(cast_expr(x.scalar, types.I64), weak=True, origins=x.origins) if x.kind is bool else x
@@ -147,7 +147,7 @@ def _check_divisor(ufunc: np.ufunc, divisor: Traced | Number) -> None:
 
 @compiles(method="conj")
 def conj(x: Any) -> Any:
-    """`x.conj()` of a number, or a value."""
+    """`x.conj()` for a number or a value."""
     if isinstance(x, Traced) and x.weak and x.kind is complex:
         return replace(x, expr=emit(ConjOp, x.scalar))
     return numpy_elementwise.call(np.conjugate, x) if x.dtype.kind == "c" else unary(np.positive, x)

@@ -1,4 +1,4 @@
-"""Relations of Python's numbers: exact, also of an int and a float that no conversion holds.
+"""Relations of Python's numbers: exact, even for an int and a float that no conversion represents.
 
 Reads: values and numbers, both Python's. Writes: nd ops. Leaves: an i1 scalar.
 """
@@ -19,7 +19,7 @@ from mlirad.frontend.values.traced import Number, Traced, python_kind
 
 
 def compared(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Expr:
-    """`left < right` and its like, one of the two traced."""
+    """`left < right` and similar, with one of the two traced."""
     kinds = python_kind(left), python_kind(right)
     if kinds == (int, float):
         return _of_mixed(ufunc, left, right, True)
@@ -29,7 +29,7 @@ def compared(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> 
 
 
 def _of_mixed(ufunc: np.ufunc, integer: Traced | Number, number: Traced | Number, is_left: bool) -> Expr:
-    """A relation of an int and a float; is_left: the int stands on the left."""
+    """A relation of an int and a float; is_left: the int is on the left."""
 
     def relation(x: Traced | Number, y: Traced | Number) -> Expr:
         return numpy_elementwise.call(ufunc, *((x, y) if is_left else (y, x))).expr
@@ -44,7 +44,7 @@ def _of_mixed(ufunc: np.ufunc, integer: Traced | Number, number: Traced | Number
     a, b = integer.scalar, number.scalar
     rounded = cast_expr(a, types.F64)
     exact = (a, cast_expr(b, types.I64)) if is_left else (cast_expr(b, types.I64), a)
-    # Where both are the same float, that is an integer; 2**63 is larger than all of 64 bits.
+    # If both are the same float, it is an integer; 2**63 is larger than all 64-bit integers.
     is_less = bool(ufunc(-1, 0) if is_left else ufunc(0, -1))
     same = where(b < 2.0**63, apply(ufunc, *exact), constant(is_less, types.I1))
     plain = apply(ufunc, rounded, b) if is_left else apply(ufunc, b, rounded)
@@ -59,7 +59,7 @@ def _is_float(integer: Any) -> bool:
 
 
 def _beside(ufunc: np.ufunc, integer: int, number: Traced, is_left: bool) -> Expr:
-    """A relation with an int that no float is: as with the number between the floats on its two sides."""
+    """A relation with an int that is no float: as with the number between the two neighbouring floats."""
     try:
         near = float(integer)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Arithmetic on Python's ints, which grow: what 64 bits do not hold is an OverflowError, never a wrong number.
+"""Arithmetic on Python's ints, which grow: a result that does not fit in 64 bits is an OverflowError, never wrong.
 
 Reads: i64 scalars and ints. Writes: nd ops, with their checks. Leaves: i64 scalars.
 """
@@ -36,7 +36,7 @@ def binary(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:
 
 
 def require_fit(ufunc: np.ufunc, x: Expr, y: Expr, message: str, *arguments: Expr) -> None:
-    """OverflowError at run time, unless 64 bits hold what the ufunc makes of x and y."""
+    """Raise OverflowError at run time, unless 64 bits hold the ufunc's result for x and y."""
     _, predicate = _FITS[ufunc]
     check(emit(predicate, x, y), "OverflowError", message, *arguments)
 
@@ -60,13 +60,13 @@ def absolute(x: Expr) -> Expr:
 
 
 def factor(x: Expr, y: Expr, base: Expr, exponent: int) -> Expr:
-    """x * y on the way to base ** exponent, which is not smaller."""
+    """x * y as a step of base ** exponent, which is not smaller."""
     require_fit(np.multiply, x, y, _MESSAGE.format(f"{{0}} ** {exponent}"), base)
     return x * y
 
 
 def converted(x: Expr) -> Expr:
-    """The Python int that an integer of NumPy's, or a bool, is."""
+    """The Python int equal to a NumPy integer, or to a bool."""
     if x.element == types.from_dtype(np.dtype(np.uint64)):
         check(x <= HIGHEST, "OverflowError", "an unsigned integer of 2**63 or more does not fit in 64 bits with a sign")
     return cast(x, types.I64)

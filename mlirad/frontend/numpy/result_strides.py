@@ -1,9 +1,10 @@
-"""How the results of NumPy's functions lie in memory: asked of NumPy, on stand-ins of a few elements an axis.
+"""The memory layout of the results of NumPy's functions: found by calling them on stand-ins with a few elements per
+axis.
 
 Reads: values. Writes: nothing. Leaves: strides in elements.
 
-A stand-in has axes in the same order in memory as the array that it stands for, and the function itself is called with
-it. So only functions whose results are row-major, whatever they are given, have to be listed here.
+The axes of a stand-in have the same order in memory as those of the array, and the function itself is called with it.
+So only functions that always give row-major results have to be listed here.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Val
 from mlirad.frontend.values.views.view import View
 
 _STACKED = 3
-"""From one more axis on, the order of the stacked axes of a matmul's result follows its operands'."""
+"""From one more axis on, the order of the stacked axes of a matmul's result follows its operands."""
 _FEW = 4
 
 
 class _Unknown(Exception):
-    """It cannot be asked."""
+    """NumPy cannot be asked."""
 
 
 class Asked:
-    """A call of a function, or of a method by its name, and what NumPy says of the layout of its results."""
+    """A call of a function, or of a method by name, and the layout that NumPy gives its results."""
 
     def __init__(
         self,
@@ -45,7 +46,7 @@ class Asked:
 
     @property
     def is_row_major(self) -> bool:
-        """Whether the results certainly are."""
+        """Whether the results are certainly row-major."""
         if self._is_matmul and any(view.ndim > _STACKED for view in self._views):
             return False
         words = {value.value for value in (*self._args, *self._kwargs.values()) if _is_word(value)}
@@ -61,7 +62,7 @@ class Asked:
         return self._function is np.matmul
 
     def results(self) -> Any:
-        """What the function gives for the stand-ins; None where it cannot be asked."""
+        """The function's result for the stand-ins; None if it cannot be called."""
         try:
             args = [self._stand_in(value) for value in self._args]
             kwargs = {name: self._stand_in(value) for name, value in self._kwargs.items()}
@@ -73,7 +74,7 @@ class Asked:
                     return getattr(args[0], self._function)(*args[1:], **kwargs)
                 return self._function(*args, **kwargs)
             except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError):
-                return None  # an argument does not fit a few elements an axis
+                return None  # an argument does not fit a few elements per axis
 
     def _arrays(self, value: Value) -> list[View]:
         if isinstance(value, Ref):
@@ -110,7 +111,7 @@ def _few(size: Size) -> int:
 
 
 def stand_in(view: View) -> np.ndarray:
-    """An array of a few elements an axis, whose axes lie in memory in the order in which the view's do."""
+    """An array with a few elements per axis; its axes have the same order in memory as the view's."""
     shape = tuple(map(_few, view.shape))
     lengths = sorted({abs(stride) for stride in view.strides if stride})
     made = [2 ** lengths.index(abs(stride)) if stride else 0 for stride in view.strides]
@@ -121,10 +122,10 @@ def stand_in(view: View) -> np.ndarray:
 
 
 def strides_as(result: Any, shape: Shape) -> Strides | None:
-    """The strides of an array of that shape whose stand-in is `result`. None: it is C-contiguous."""
+    """The strides of an array of that shape, if `result` is its stand-in. None: it is C-contiguous."""
     if len(shape) < 2:
         return None
-    # Where a function shortens axes, it shortens the stand-in's too.
+    # Functions that shorten axes shorten those of the stand-in too.
     if not isinstance(result, np.ndarray) or _is_long(result.shape) != _is_long(shape) or 0 in result.shape:
         return unknown_strides(shape)
     if result.flags.c_contiguous:

@@ -1,9 +1,9 @@
 """Operators on numbers that are Python's on one path and NumPy's on another: computed where both meanings agree.
 
-They agree where they give one dtype (`s * 2.0`, s a float or a float64), or where the Python number is known and
-NumPy's arithmetic on it gives exactly what Python's does (`0.0 * 0.9` in float32).
+They agree if both give one dtype (`s * 2.0`, s a float or a float64), or if the Python number is known and NumPy's
+result equals Python's exactly (`0.0 * 0.9` in float32).
 
-Reads: Traced values and numbers. Writes: nd ops. Leaves: Traced values. Raises PoisonUsed where the meanings differ.
+Reads: Traced values and numbers. Writes: nd ops. Leaves: Traced values. Raises PoisonUsed if the meanings differ.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def is_undecided(x: Any) -> bool:
 
 
 def may_be_python(x: Any) -> bool:
-    """Whether a value is a Python number, on one path at least."""
+    """Whether a value is a Python number on at least one path."""
     return is_undecided(x) or isinstance(stand_in(x), type | nep50.Several)
 
 
@@ -46,7 +46,7 @@ def applied(
     by_python: Callable[..., Traced],
     by_numpy: Callable[..., Traced],
 ) -> Traced:
-    """The Python operator of a ufunc on operands that may all be Python's, and need not be."""
+    """The Python operator of a ufunc, on operands that may all be Python's, but need not be."""
     values = _values(ufunc, operands) or _of_zeros(ufunc, operands)
     dtype = _numpys_dtype(ufunc, operands)
     if dtype is not None and _pythons_dtype(ufunc, operands) == dtype:
@@ -63,7 +63,7 @@ def applied(
 
 
 def kinds_made(ufunc: np.ufunc, operands: Sequence[Operand]) -> tuple[type, ...]:
-    """The classes that Python's operator may give, of numbers that may be Python's."""
+    """The classes that Python's operator may give for numbers that may be Python's."""
     if ufunc is np.divide:
         return (float,)
     made = [nep50.weak_join(*chosen) for chosen in product(*(nep50.kinds_of(stand_in(x)) for x in operands))]
@@ -80,27 +80,27 @@ def _poison(operands: Sequence[Operand]) -> Any:
 
 
 def as_held(x: Operand) -> Operand:
-    """A Python number of several classes as one of the class that holds it."""
+    """A Python number of several classes, as one of the class that holds it."""
     return replace(x, several=None) if isinstance(x, Traced) else x
 
 
 def as_numpys(x: Operand) -> Operand:
-    """The number as it is on the path where it is NumPy's."""
+    """The number on the path where it is NumPy's."""
     return replace(x, either=None) if isinstance(x, Traced) else x
 
 
 def _as_pythons(x: Operand) -> Operand:
-    """The number as it is on the path where it is Python's."""
+    """The number on the path where it is Python's."""
     if not isinstance(x, Traced) or x.either is None:
         return x
     number = x.scalar
-    if x.dtype != np.uint64:  # which int64 does not hold; only floats are made of it here
+    if x.dtype != np.uint64:  # int64 does not hold it; only floats are made of it here
         number = cast_expr(number, types.from_dtype(nep50.weak_dtype(x.either.kind)))
     return Traced(number, weak=True, origins=x.origins)
 
 
 def _numpys_dtype(ufunc: np.ufunc, operands: Sequence[Operand]) -> np.dtype | None:
-    """The dtype of the result where one operand at least is NumPy's; None where that is no single one."""
+    """The dtype of the result if at least one operand is NumPy's; None if there are several."""
     found: set[np.dtype] = set()
     for chosen in nep50.meanings([stand_in(x) for x in operands]):
         if any(isinstance(each, np.dtype) for each in chosen):
@@ -113,7 +113,7 @@ def _numpys_dtype(ufunc: np.ufunc, operands: Sequence[Operand]) -> np.dtype | No
 
 
 def _pythons_dtype(ufunc: np.ufunc, operands: Sequence[Operand]) -> np.dtype | None:
-    """The dtype of the result of Python's numbers; None where that depends on their values, or is refused."""
+    """The dtype of the result of Python's numbers; None if it depends on their values, or is refused."""
     samples = [nep50.sample(python_kind(x)) if isinstance(x, Traced) else x for x in operands]
     if ufunc is np.power and isinstance(operands[1], Traced) and {python_kind(x) for x in operands} <= {bool, int}:
         return None
@@ -122,7 +122,7 @@ def _pythons_dtype(ufunc: np.ufunc, operands: Sequence[Operand]) -> np.dtype | N
 
 
 def _pythons_result(ufunc: np.ufunc, numbers: Sequence[Any]) -> Any:
-    """What Python's operator gives; None where it raises. Floats are divided by zero as NumPy's are."""
+    """The result of Python's operator; None if it raises. Floats are divided by zero as in NumPy."""
     try:
         return ufunc(*numbers, dtype=object)
     except ZeroDivisionError:
@@ -134,7 +134,7 @@ def _pythons_result(ufunc: np.ufunc, numbers: Sequence[Any]) -> Any:
 
 
 def _values(ufunc: np.ufunc, operands: Sequence[Operand]) -> tuple[Any, ...] | None:
-    """Python's results, if its operands are known and what NumPy computes in their place is the same."""
+    """Python's results, if its operands are known and NumPy's results for them are the same."""
     known: list[tuple[tuple[Any, Any], ...]] = []
     for x in operands:
         if not isinstance(x, Traced):
@@ -153,9 +153,9 @@ def _values(ufunc: np.ufunc, operands: Sequence[Operand]) -> tuple[Any, ...] | N
 
 
 def _of_zeros(ufunc: np.ufunc, operands: Sequence[Operand]) -> tuple[Any, ...] | None:
-    """Python's results of 0.0 times, or by, a Python number that is known at run time only; None: other operands.
+    """Python's results of 0.0 times, or divided by, a Python number known only at run time; None: other operands.
 
-    They are zeros and nan in narrower floats too, unless that number is 0 or infinite there only: OverflowError then.
+    They are zeros and nan in narrower floats too, unless that number is 0 or infinite only there: then OverflowError.
     """
     places = {np.multiply: (0, 1), np.divide: (0,)}.get(ufunc, ())
     for place in places:
@@ -173,7 +173,7 @@ def _of_zeros(ufunc: np.ufunc, operands: Sequence[Operand]) -> tuple[Any, ...] |
 def _check_held(zero: Traced, other: Traced) -> None:
     number = other.scalar
     held = cast_expr(cast_expr(number, zero.expr.type), types.F64)
-    # Half of a number is that number where it is 0 or infinite.
+    # Half of a number equals the number if it is 0 or infinite.
     is_changed = apply(np.equal, held * 0.5, held) & apply(np.not_equal, number * 0.5, number)
     message = (
         f"a float that is 0 or infinite in {zero.dtype} meets a 0.0 that is Python's on one path and NumPy's on another"
@@ -182,7 +182,7 @@ def _check_held(zero: Traced, other: Traced) -> None:
 
 
 def _is_held_by(of_python: Any, ufunc: np.ufunc, held: Sequence[Any]) -> bool:
-    """Whether NumPy's arithmetic on the numbers gives exactly Python's result, and of its kind."""
+    """Whether NumPy's arithmetic on the numbers gives exactly Python's result, and its kind."""
     try:
         with np.errstate(all="ignore"):
             of_numpy = ufunc(*held)
@@ -199,7 +199,7 @@ def _is_held_by(of_python: Any, ufunc: np.ufunc, held: Sequence[Any]) -> bool:
 
 
 def settled(ufunc: np.ufunc, x: Operand, y: Operand) -> tuple[Operand, Operand]:
-    """The operands of a relation as they are where they are NumPy's. Raises PoisonUsed where Python's relation differs.
+    """The operands of a relation on the path where they are NumPy's. Raises PoisonUsed if Python's relation differs.
 
     Relations of integers are exact on both sides, and so are relations of numbers that all their floats hold.
     """
@@ -250,7 +250,7 @@ def _is_same_in_narrow_float(ufunc: np.ufunc, dtype: np.dtype, either: Either, o
 
 
 def _require_exact(*operands: Traced) -> bool:
-    """OverflowError at run time, if an integer is beyond the floats that hold it: Python compares it exactly."""
+    """Raise OverflowError at run time if an integer is too large to be exact in floats: Python compares it exactly."""
     for x in operands:
         if x.kind is int and x.dtype.itemsize == 8:
             value = x.scalar

@@ -1,7 +1,7 @@
-"""The NumPy functions and methods whose result shares memory with their argument: which view it is, or that it is none.
+"""The NumPy functions and methods that may return a view of their argument: which view it is, if any.
 
-Reads: a View and static arguments. Writes: nothing. Leaves: a View, or None where NumPy makes a copy. Which axis goes
-where, and whether a reshape is a view, is asked of NumPy on arrays without memory.
+Reads: a View and static arguments. Writes: nothing. Leaves: a View, or None if NumPy makes a copy. NumPy itself
+decides, on arrays without memory, where axes go and whether a reshape is a view.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ViewFunction = Callable[..., View | None]
 
 
 def _rearranged(numpy_function: Callable[..., Any]) -> ViewFunction:
-    """A function that permutes and flips axes: asked of NumPy on axes that their sizes name."""
+    """A function that permutes and flips axes: NumPy runs it on an array with axes of distinct sizes."""
 
     def of_view(view: View, *args: Any, **kwargs: Any) -> View:
         require_static((args, kwargs), f"the axes of np.{numpy_function.__name__}")
@@ -55,7 +55,7 @@ _along_axes = _rearranged(np.flip)
 
 @views(np.flip)
 def flipped(m: View, axis: Any = None) -> View | None:
-    """`np.flip(x)`: of an array without axes it is a number."""
+    """`np.flip(x)`; for an array without axes it is a number."""
     found = _along_axes(m, axis)
     return found if m.ndim else None
 
@@ -96,7 +96,7 @@ def _reshaped(view: View, *args: Any, **kwargs: Any) -> View | None:
 
 
 def _thin_shape(old: Shape, new: Any) -> Shape | None:
-    """The shape of a reshape that only adds and drops axes of size 1, of an array with one other axis."""
+    """The shape of a reshape that only adds and drops axes of size 1, for an array with one other axis."""
     long = [size for size in old if size != 1]
     entries = new if isinstance(new, tuple | list) else (new,)
     others = [entry for entry in entries if isinstance(entry, Traced) or entry != 1]
@@ -135,7 +135,7 @@ def _ravelled(view: View, order: Any = None) -> View | None:
 
 
 def _in_memory_order(view: View) -> View | None:
-    """`x.ravel("K")`: the elements in the order in which they lie in memory."""
+    """`x.ravel("K")`: the elements in their order in memory."""
     if not is_static(view.shape) or max(map(abs, view.strides)) >= UNKNOWN_STRIDE:
         raise UnsupportedSyntaxError("order='K' depends on how the array lies in memory", hint="leave it out")
     axes = sorted(range(view.ndim), key=lambda axis: -abs(view.strides[axis]))
@@ -149,7 +149,7 @@ def _in_memory_order(view: View) -> View | None:
 
 @views(as_line)
 def _as_line(view: View) -> View:
-    """A view also where NumPy has none."""
+    """A view even where NumPy makes a copy."""
     if view.ndim == 1:
         return view
     size = prod(require_static_shape(view.shape, "the shape of an array that is read in a line"))
@@ -157,14 +157,14 @@ def _as_line(view: View) -> View:
 
 
 def flattened(view: View, order: Any = None) -> View | None:
-    """What `x.flatten()` is a copy of."""
+    """The view that `x.flatten()` copies."""
     order = order_of(order, "C")
     return _ravelled(view, order) if order == "K" else _reshaped(view, -1, order=order)
 
 
 @views(np.einsum)
 def _einsum(view: View, subscripts: Any, *others: Any, **options: Any) -> View | None:
-    """`np.einsum("ij->ji", x)`: a view where nothing is summed, diagonals too, which may be written."""
+    """`np.einsum("ij->ji", x)`: a view if nothing is summed, even a diagonal; it is writable."""
     if (
         others
         or set(options) - {"optimize"}
@@ -191,7 +191,7 @@ def _einsum(view: View, subscripts: Any, *others: Any, **options: Any) -> View |
 
 
 def _last(size: Size) -> Start:
-    """Where the last element of an axis is; 0 if there is none."""
+    """The index of the last element of an axis; 0 if there is none."""
     return affine.maximum(affine.subtract(value_of(size), 1), 0)
 
 
@@ -287,7 +287,7 @@ def _as_array(view: View, dtype: Any = None, order: Any = None) -> View | None:
 
 
 def _converted(scalar_type: type[np.generic]) -> ViewFunction:
-    """`np.float64(x)`: the array itself, if it is of that dtype and has axes."""
+    """`np.float64(x)`: the array itself, if it has that dtype and axes."""
     return lambda view: view if view.ndim and view.dtype == np.dtype(scalar_type) else None
 
 

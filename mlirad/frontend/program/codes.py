@@ -1,7 +1,7 @@
-"""Which code objects do the same, wherever they are, and even if a test tool has rewritten their asserts.
+"""Decides which code objects do the same, wherever they are, even if a test tool has rewritten their asserts.
 
 Reads: code objects. Writes: nothing. Leaves: answers that do not depend on line numbers, file names or the positions of
-instructions: these change where a text is moved in its file, or a cell is run again.
+instructions: these change when a text moves in its file or a cell runs again.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
 
-# What an assert that pytest has rewritten calls its variables.
+# The prefix of the variables in asserts that pytest has rewritten.
 _OF_PYTEST = "@py"
-# Instructions that say nothing of what is computed, or that the code around an assert decides.
+# Instructions without influence on the result, or that the code around an assert decides.
 _SILENT = re.compile(r"CACHE|NOP|EXTENDED_ARG|RESUME|COPY_FREE_VARS|MAKE_CELL|JUMP_(FORWARD|BACKWARD\w*|ABSOLUTE)")
 
 _JUMPS = {*dis.hasjrel, *dis.hasjabs}
@@ -24,7 +24,7 @@ Range = tuple[tuple[int, int], tuple[int, int]]
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
-    """A code object and all in it, outermost first."""
+    """A code object and all code objects in it, outermost first."""
     work = [code]
     for each in work:  # which grows
         yield each
@@ -32,7 +32,7 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def meaning(code: CodeType) -> Hashable:
-    """Two functions of one meaning, over the same variables, do the same."""
+    """Whether two functions with the same `meaning`, over the same variables, do the same."""
     return (
         *_parameters(code),
         code.co_code,
@@ -54,7 +54,7 @@ def _parameters(code: CodeType) -> tuple[Hashable, ...]:
 
 
 def _constant(value: object) -> Hashable:
-    """A constant, with its type: 1, 1.0 and True are equal, as 0.0 and -0.0 are."""
+    """A constant with its type: 1, 1.0 and True are equal, and so are 0.0 and -0.0."""
     if isinstance(value, CodeType):
         return meaning(value)
     if isinstance(value, tuple):
@@ -69,15 +69,15 @@ def _constant(value: object) -> Hashable:
 
 
 def has_rewritten_asserts(code: CodeType) -> bool:
-    """Whether pytest has rewritten an assert of a function, or of one in it."""
+    """Whether pytest has rewritten an assert of a function, or of a function inside it."""
     names = (name for each in codes_in(code) for name in (*each.co_varnames, *each.co_cellvars, *each.co_names))
     return any(name.startswith(_OF_PYTEST) for name in names)
 
 
 def meaning_outside(code: CodeType, asserts: Sequence[Range]) -> Hashable:
-    """What a function does outside its asserts: its instructions, each with its place from the first line on.
+    """What a function does outside its asserts: its instructions, each with its place relative to the first line.
 
-    The targets of jumps are left out: instructions of the same places are in the same order.
+    The targets of jumps are left out: instructions with the same places come in the same order.
     """
     found: set[Hashable] = set()
     for each in dis.get_instructions(code):
@@ -98,7 +98,7 @@ def meaning_outside(code: CodeType, asserts: Sequence[Range]) -> Hashable:
 
 
 def asserts_in(tree: ast.AST) -> list[Range]:
-    """Where the asserts of a program stand."""
+    """The places of a program's asserts."""
     found = [each for each in ast.walk(tree) if isinstance(each, ast.Assert)]
     return [
         ((each.lineno, each.col_offset), (each.end_lineno or each.lineno, each.end_col_offset or 0)) for each in found

@@ -1,7 +1,7 @@
-"""What is compiled of the public functions of NumPy, scipy.special, math and Python: the table of coverage.json.
+"""Which public functions of NumPy, scipy.special, math and Python are compiled: the table of coverage.json.
 
 Reads: coverage.json, which `python -m mlirad.testing.calls.measure` writes by running a sample call of each function.
-Writes: nothing. Gives: rows, and what to say of a function that is refused.
+Writes: nothing. Leaves: rows, and hints for functions that are refused.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ def rows() -> Mapping[str, Mapping[str, Any]]:
 
 
 def is_compiled(row: Mapping[str, Any]) -> bool:
-    """Whether the value is compiled in a class of dtypes at least."""
+    """Whether the function's value is compiled for at least one class of dtypes."""
     return any("v" in row.get(kind, "") for kind in ("f64", "f32", "int", "bool"))
 
 
 def hint(name: str) -> str | None:
-    """What to do in place of calling a function that is refused, for which nothing is declared."""
+    """What to write instead of a refused function that has no hint of its own."""
     return hint_of_kind(name) or (f"{PAGE} lists the functions that are compiled" if name in rows() else None)
 
 
 def hint_of_kind(name: str) -> str | None:
-    """What to do in place of calling a function of a kind that is not compiled as a whole, as random numbers."""
+    """What to write instead of a function of a kind that is never compiled, such as file input."""
     prefix = name.rpartition(".")[0]
     if prefix in _THEIR_OWN:
         return _THEIR_OWN[prefix]

@@ -1,6 +1,6 @@
-"""What to write instead of a callable whose result depends on more than its arguments.
+"""What to write instead of a callable if its result depends on more than its arguments.
 
-Reads: callables. Writes: nothing. Leaves: hints. What may be called is decided in purity.py; this is for messages only.
+Reads: callables. Writes: nothing. Leaves: hints, for messages only. purity.py decides what may be called.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 CALLABLES = (BuiltinMethodType, type(np.sum), type(np.random.rand), type(np.random.Generator.normal))
-"""The classes of functions that are not written in Python: to ask one for its name runs no code of the user's."""
+"""The classes of functions that are not written in Python: reading the name of one runs no user code."""
 
 _RANDOM = "draw the random numbers outside, and pass them in"
 _GENERATOR = "pass a generator: rng = np.random.default_rng(seed) outside, and rng.normal(size=n) in the kernel"
@@ -38,7 +38,7 @@ _GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerato
 
 
 def hint_of(function: Any) -> str | None:
-    """What to do instead of a call that the compiler cannot make; None for what has no hidden state."""
+    """What to write instead of a call that the compiler cannot make; None for a callable without hidden state."""
     owner = getattr(function, "__self__", None) if isinstance(function, (*CALLABLES, MethodType)) else None
     if isinstance(owner, np.random.RandomState):
         return _GENERATOR
@@ -64,6 +64,6 @@ def _home(function: Any) -> str:
 def is_of_hidden_state(function: FunctionType) -> bool:
     """Whether a function written in Python belongs to a module whose calls have hidden state.
 
-    They are refused where they are called: a refusal inside their own code would say less.
+    Such a function is refused at its call: a refusal inside its own code would say less.
     """
     return function.__module__ in ("random", "secrets", "os", "time", "datetime", "functools")

@@ -1,6 +1,6 @@
-"""What to write instead of functions that are called for their effect, and of names that are not there.
+"""What to write instead of functions that are called for their effect, and instead of names that do not exist.
 
-Reads: names. Writes: nothing. Gives: hints. A name that exists is no typo, however much it looks like another one.
+Reads: names. Writes: nothing. Leaves: hints. A name that exists is no typo, however much it looks like another one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 _FORMER = {"trapz": "trapezoid", "in1d": "isin", "product": "prod", "cumproduct": "cumprod", "msort": "sort"}
-"""Names that NumPy has dropped without a word: the nearest spelling may be another function's."""
+"""Names that NumPy removed without a hint: the nearest spelling may be another function."""
 
 
 _EFFECTS: Mapping[Any, str] = {
@@ -25,7 +25,7 @@ _MODULES_OF_EFFECTS = {"logging": "log before or after the call"}
 
 
 def of_effect(function: Any) -> str | None:
-    """What to do in place of calling a function that is called for its effect only, whatever its arguments are."""
+    """What to write instead of a function that is called only for its effect, whatever its arguments are."""
     home = getattr(function, "__module__", None)
     if isinstance(home, str) and isinstance(function, FunctionType | BuiltinFunctionType):
         own = _EFFECTS.get(function) if home in ("builtins", "io", "_io") else None
@@ -34,31 +34,31 @@ def of_effect(function: Any) -> str | None:
 
 
 def of_native(function: Any) -> str | None:
-    """What to do in place of calling a native function by its address."""
+    """What to write instead of calling a native function by its address."""
     is_native = isinstance(function, CFuncPtr)
     return "make an op of it: mlirad.register_op(name, function)" if is_native else None
 
 
 def of_former_name(name: str) -> str | None:
-    """What NumPy calls a function now that had this name."""
+    """NumPy's present name of a function that once had this name."""
     return f"NumPy calls it np.{_FORMER[name]} now" if name in _FORMER else None
 
 
 def closest(name: str, candidates: Iterable[str]) -> str | None:
-    """The name that a misspelled one stands for, if one is near enough; the first of several that are equally near."""
+    """The candidate nearest to a misspelled name, if one is near enough; the first of several that are equally near."""
     limit = 1 if len(name) < 5 else 2
     found = [(distance, other) for other in candidates if (distance := _distance(name, other, limit)) <= limit]
     return min(found, key=lambda each: each[0])[1] if found else None
 
 
 def did_you_mean(name: str, candidates: Iterable[str], spelled: str = "{}") -> str | None:
-    """The hint for a name that is not there."""
+    """The hint for a name that does not exist."""
     found = closest(name, candidates)
     return None if found is None else f"did you mean {spelled.format(found)}?"
 
 
 def _distance(x: str, y: str, limit: int) -> int:
-    """How many letters are missing, added, wrong or in the wrong order, counted up to beyond `limit`."""
+    """How many letters are missing, added, wrong or transposed; counting stops beyond `limit`."""
     if abs(len(x) - len(y)) > limit:
         return limit + 1
     before, row = [0] * (len(y) + 1), list(range(len(y) + 1))

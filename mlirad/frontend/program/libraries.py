@@ -1,6 +1,6 @@
-"""Libraries whose Python code is compiled where possible, and never blamed in a message to the user.
+"""Libraries with Python code that is compiled where possible. A message never blames this code.
 
-Reads: functions and classes. Writes: nothing. Leaves: refusals by the name that the user has written.
+Reads: functions and classes. Writes: nothing. Leaves: refusals that use the name that the user wrote.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _LIBRARIES = ("numpy", "scipy", "sklearn")
 
 
 def is_of_library(value: Any) -> bool:
-    """Whether a function or class is of a library that checks and dispatches in Python."""
+    """Whether a function or class belongs to a library that checks and dispatches in Python."""
     return (getattr(value, "__module__", None) or "").split(".")[0] in _LIBRARIES
 
 
 def public_name(value: Any) -> str:
-    """The name under which users import it: the path without modules that are private; NumPy's is np."""
+    """The name under which users import it: the path without private modules, with np for NumPy."""
     of_numpy = getattr(np, value.__name__, None)
     if callable(of_numpy) and inspect.unwrap(of_numpy) is inspect.unwrap(value):
         return f"np.{value.__name__}"
@@ -34,19 +34,19 @@ def public_name(value: Any) -> str:
 
 
 class Blamed(Protocol):
-    """An error in code: `callers` lead to its place; `library`, if any, is whose code it is in."""
+    """An error in code: `callers` lead to its place; `library` is the library call whose code it is in, if any."""
 
     callers: list[SourceLocation]
     library: LibraryCall | None
 
 
 def blame(error: Blamed, function: Any, location: SourceLocation | None) -> None:
-    """Note on an error in a library's code which function of it the user has called, and where."""
+    """Note on an error in a library's code which function of the library the user called, and where."""
     error.library, error.callers = (public_name(function), location), []
 
 
 def reported(error: CompileError) -> CompileError:
-    """The error to report: for a library's code, only that the function is not supported."""
+    """The error to report. For an error in a library's code it says only that the function is not supported."""
     if error.library is None:
         return error
     name, location = error.library

@@ -1,4 +1,4 @@
-"""Private names of classes, as Python has them: in `class Model`, `self.__weights` is `self._Model__weights`.
+"""Mangles the private names of classes as Python does: in `class Model`, `self.__weights` is `self._Model__weights`.
 
 Reads and writes: an ast, in place. Leaves: no private name under its short spelling.
 """
@@ -12,12 +12,12 @@ _PRIVATE = re.compile(r"\b__\w*(?<!__)\b")
 
 
 def has_private_names(text: str) -> bool:
-    """Whether a text may mention one."""
+    """Whether a text may mention a private name."""
     return _PRIVATE.search(text) is not None
 
 
 def mangle(tree: ast.AST, owner: str | None = None) -> None:
-    """Spell the private names in a tree out; `owner`: the class that it stands in."""
+    """Mangle the private names in a tree. `owner`: the class that contains it."""
     for child in ast.iter_child_nodes(tree):
         inner = owner
         if isinstance(child, ast.ClassDef):

@@ -1,7 +1,7 @@
 """The callables that the compiler may run on constants: each gives the same result for the same arguments, at any time
 and in any process, and does nothing else.
 
-Reads: nothing. Writes: nothing. Leaves: tables of objects. What is not here is compiled, or refused.
+Reads: nothing. Writes: nothing. Leaves: tables of objects. All other callables are compiled or refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mlirad.library.nn import geometry
 
 
 def _of(module: Any, names: str) -> frozenset[Any]:
-    """What a module has under these names; what this version of it lacks is left out."""
+    """The objects that a module has under these names; names missing in this version are left out."""
     return frozenset(getattr(module, name) for name in names.split() if hasattr(module, name))
 
 
@@ -96,7 +96,7 @@ PURE: frozenset[Any] = frozenset().union(
 )
 
 NUMPY_SCALARS = frozenset(kind for kind in np.sctypeDict.values() if not issubclass(kind, np.void | np.object_))
-"""The classes of NumPy's scalars, strings and dates among them."""
+"""The classes of NumPy's scalars, including strings and dates."""
 PURE_CLASSES: frozenset[type] = frozenset(
     {
         *(bool, bytes, complex, float, frozenset, int, str, tuple, range, slice),
@@ -135,16 +135,16 @@ METHODS: Mapping[type, frozenset[str]] = {
     np.generic: frozenset(_GENERIC.split()),
     np.dtype: frozenset({"newbyteorder"}),
 }
-"""Methods of objects that never change, by the class that has them."""
+"""The methods of objects that never change, by class."""
 
 OF_TEXT: frozenset[Any] = frozenset({str, repr, ascii, format})
-"""Whose results are the text of their arguments, which a derived class may define."""
+"""Classes whose results are the text of their arguments, which a derived class may define."""
 
 TEXT_METHODS = frozenset({"format", "format_map", "join"})
 """Methods of str that make the text of their arguments."""
 
 OF_ITEMS: frozenset[Any] = frozenset({sorted, frozenset, math.fsum, math.prod})
-"""What takes any iterable."""
+"""Callables that take any iterable."""
 
 OF_SETS: frozenset[Any] = frozenset({len, sorted, min, max, any, all, bool, frozenset, callable})
-"""What gives the same for a set in whatever order its items are."""
+"""Callables that give the same result for a set in any order of its items."""

@@ -1,6 +1,6 @@
-"""What the compiler may evaluate itself: callables without hidden state, on values that never change.
+"""Decides what the compiler may evaluate itself: callables without hidden state, on values that never change.
 
-Reads: Python objects, by their exact classes; it runs nothing of theirs. Writes: nothing. Leaves: answers. A callable
+Reads: Python objects, by their exact classes; it runs none of their code. Writes: nothing. Leaves: answers. A callable
 is pure because pure_functions.py lists it, as an object: neither its module nor its name decides.
 """
 
@@ -41,11 +41,11 @@ _DATA = frozenset(
         *(pathlib.PurePosixPath, pathlib.PureWindowsPath, pathlib.PosixPath, pathlib.WindowsPath),
     }
 )
-"""Classes of objects without parts, which never change."""
+"""Classes of objects without parts that never change."""
 
 
 class SetCopy(frozenset):
-    """What a set of the user's held when the code was compiled; a guard asks whether it still does."""
+    """The contents of a user's set when the code was compiled; a guard checks that it still holds the same."""
 
 
 _SYMBOLS = (
@@ -58,11 +58,11 @@ _SYMBOLS = (
     ),
     *(types.GetSetDescriptorType, types.MemberDescriptorType, types.GenericAlias, types.UnionType, re.Pattern, object),
 )
-"""Classes of objects that are compared by identity, and that have no operators."""
+"""Classes of objects that are compared by identity and have no operators."""
 
 _METACLASSES = (type, abc.ABCMeta, enum.EnumMeta, type(np.dtype))
 
-# What a derived class may define without changing an operator. The text of a value is asked about apart.
+# Names that a derived class may define without changing an operator. The text of a value is checked separately.
 _HARMLESS = frozenset(
     f"__{name}__"
     for name in (
@@ -78,7 +78,7 @@ _BUILT_IN = (types.WrapperDescriptorType, types.MethodDescriptorType, types.Buil
 
 @cache
 def _redefined(kind: type) -> frozenset[str]:
-    """The special methods of a class that are not Python's or NumPy's own."""
+    """The special methods of a class, without those that Python and NumPy define."""
     found: set[str] = set()
     for base in kind.__mro__:
         if base in _DATA or base.__module__ in ("builtins", "enum"):
@@ -93,7 +93,7 @@ def _redefined(kind: type) -> frozenset[str]:
 
 @cache
 def is_immutable(kind: type) -> bool:
-    """Whether the objects of a class have no parts and never change, and their operators are Python's or NumPy's."""
+    """Whether objects of this class have no parts, never change, and use Python's or NumPy's operators."""
     if kind in _DATA or issubclass(kind, np.dtype):
         return True
     is_known = issubclass(kind, enum.Enum) or any(issubclass(kind, base) for base in _DATA)
@@ -101,7 +101,7 @@ def is_immutable(kind: type) -> bool:
 
 
 def parts_of(value: Any) -> tuple[Any, ...] | None:
-    """What a container of a known class holds; None of anything else."""
+    """The items of a container of a known class; None for anything else."""
     kind = type(value)
     if kind in (tuple, list, frozenset, SetCopy):
         return tuple(value)
@@ -123,7 +123,8 @@ def is_data(value: Any) -> bool:
 
 
 def is_constant(value: Any) -> bool:
-    """Whether Python's operators find the same in a value at any time: it is data, a function, a class or a module."""
+    """Whether Python's operators always give the same result for a value: it is data, a function, a class or a
+    module."""
     parts = parts_of(value)
     if parts is not None:
         return all(map(is_constant, parts))
@@ -132,14 +133,14 @@ def is_constant(value: Any) -> bool:
 
 
 def is_own_class(value: Any) -> bool:
-    """Whether a value is a class of Python's or NumPy's."""
+    """Whether a value is a class that Python or NumPy defines."""
     return type(value) in (type, type(np.dtype)) and value.__module__ in ("builtins", "numpy", "datetime", "fractions")
 
 
 def is_result(value: Any) -> bool:
-    """Whether what a pure callable gave may be a value of the program: only the program can change it."""
+    """Whether the result of a pure callable may become a value of the program, which alone may change it."""
     if isinstance(value, np.ndarray):
-        return True  # a new one, that the program owns
+        return True  # a new array, owned by the program
     parts = tuple(value) if isinstance(value, tuple) else parts_of(value)
     return is_constant(value) if parts is None else all(map(is_result, parts))
 
@@ -178,7 +179,7 @@ def _method_descriptors() -> frozenset[Any]:
 
 
 def is_pure_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a call of a pure callable may be evaluated now: on data, whose result depends on nothing else."""
+    """Whether a call of a pure callable may be evaluated now: its arguments are data that determine the result."""
     given = [*args, *kwargs.values()]
     if not all(is_data(each) or is_own_class(each) for each in given):
         return False
@@ -187,7 +188,7 @@ def is_pure_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     # The order of a set's items differs between processes, and between sets that are equal.
     if any(isinstance(part, frozenset) for part in every) and not _takes_sets(function, owner):
         return False
-    # NumPy takes the time of the call for these, wherever a date may stand.
+    # For these strings NumPy takes the current time, wherever a date is allowed.
     if _is_of_numpy(function, owner) and any(isinstance(part, str | bytes) and _is_clock(part) for part in every):
         return False
     if _is_of_text(function, owner):
@@ -199,13 +200,13 @@ def is_pure_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 def _owner(function: Any) -> Any:
-    """What a built-in method is bound to."""
+    """The object that a built-in method is bound to."""
     found = function.__self__ if isinstance(function, types.BuiltinMethodType) else None
     return None if isinstance(found, types.ModuleType) else found
 
 
 def takes_iterables(function: Any) -> bool:
-    """Whether a pure callable looks at the items of its first argument, and at nothing else of it."""
+    """Whether a pure callable looks only at the items of its first argument."""
     owner = _owner(function)
     if isinstance(owner, str | bytes):
         return function.__name__ == "join"
@@ -233,7 +234,7 @@ def _is_of_text(function: Any, owner: Any) -> bool:
 
 
 def has_plain_text(value: Any) -> bool:
-    """Whether str(), repr() and format() of data say the same at any time.
+    """Whether str(), repr() and format() of data always give the same text.
 
     repr() of NumPy's numbers, and so the text of a list of them, depends on np.set_printoptions.
     """
@@ -244,7 +245,7 @@ def has_plain_text(value: Any) -> bool:
 
 
 def text_of(value: Any, function: Callable[..., str], *rest: str) -> str | None:
-    """`function(value, *rest)`, of str, repr, ascii or format; None if that is not the same at any time."""
+    """`function(value, *rest)` for str, repr, ascii or format; None if the result may change."""
     is_plain = has_plain_text(value) and not (function in (repr, ascii) and isinstance(value, np.generic))
     if not is_plain or isinstance(value, frozenset) or not (is_data(value) or isinstance(value, type)):
         return None
@@ -252,13 +253,13 @@ def text_of(value: Any, function: Callable[..., str], *rest: str) -> str | None:
 
 
 def has_plain_operands(template: str, operand: Any) -> bool:
-    """Whether `template % operand` says the same at any time."""
+    """Whether `template % operand` always gives the same text."""
     items = operand if isinstance(operand, tuple) else (operand,)
     return "%r" not in template and "%a" not in template and all(is_data(x) and has_plain_text(x) for x in items)
 
 
 def _is_locale_free(template: str) -> bool:
-    """Whether a format says nothing of the type "n", whose digits are grouped as the process's locale says."""
+    """Whether a format has no "n": with it, the process's locale groups the digits."""
     return re.search(r"n\s*\}|:[^}]*\{|^[^{}%]*n$", template) is None
 
 
@@ -268,13 +269,13 @@ _MISSING = object()
 
 
 def is_settled_instance(value: Any) -> bool:
-    """Whether the attributes of an object follow from what it is, and reading them runs no code of the user."""
+    """Whether the attributes of an object follow from its class, and reading them runs no user code."""
     kind = type(value)
     return kind in _DATA or kind in (tuple, list, dict, frozenset, slice) or isinstance(value, np.dtype | np.ufunc)
 
 
 def class_attribute(kind: type, name: str) -> Any:
-    """What a class and its bases have under a name, as it is stored; `is_missing` of it if there is nothing."""
+    """The object stored under a name in a class or its bases; `is_missing` of the result if there is none."""
     return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), _MISSING)
 
 

@@ -1,4 +1,4 @@
-"""Names: which are local to a function, which it takes from around it, and which are live where.
+"""The names of functions: which are local, which are free, and where they are live.
 
 Reads: ast. Writes: nothing. Leaves: a Scope for each function, with plain backward liveness.
 """
@@ -21,9 +21,9 @@ NONE: Names = frozenset()
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """local: names bound in the function itself. nonlocals, globals: declared so. free: what it and the functions in it
-    take from around it. captured: its own names that functions in it see, which may be called at any time.
-    escaping: what functions in it (itself, if it is one) take from around it."""
+    """local: names bound in the function itself. nonlocals, globals: names declared so. free: names that it and its
+    inner functions take from outside. captured: its own names that inner functions see; those may be called at any
+    time. escaping: names that inner functions (the function itself, if it is one) take from outside."""
 
     node: ScopeNode
     local: Names
@@ -37,7 +37,7 @@ class Scope:
 
 @dataclass(eq=False)
 class Liveness:
-    """before, after: by id of the statement. header: by id of the loop, what is live before its test."""
+    """before, after: live names by id of the statement. header: by id of the loop, the names live before its test."""
 
     before: dict[int, Names] = field(default_factory=dict)
     after: dict[int, Names] = field(default_factory=dict)
@@ -81,7 +81,7 @@ def scope_of(node: ScopeNode) -> Scope:
 
 
 def bound_by(node: ast.AST) -> str | None:
-    """The name that an import or a pattern binds, at this very node."""
+    """The name that an import or a pattern binds at this very node."""
     match node:
         case ast.alias():
             return (node.asname or node.name).split(".")[0]
@@ -98,7 +98,8 @@ def parameter_names(arguments: ast.arguments) -> list[str]:
 
 
 def _own_nodes(scope: ScopeNode) -> Iterator[ast.AST]:
-    """The nodes evaluated in a scope: not the insides of inner scopes, but their defaults and first iterables."""
+    """The nodes evaluated in a scope: without the bodies of inner scopes, but with their defaults and first
+    iterables."""
     work: list[ast.AST]
     if isinstance(scope, ast.FunctionDef):
         work = list(scope.body)
@@ -124,7 +125,7 @@ def _own_nodes(scope: ScopeNode) -> Iterator[ast.AST]:
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a node, in order; as `ast.iter_child_nodes`, at half the price."""
+    """The children of a node, in order: `ast.iter_child_nodes`, in half the time."""
     for name in node._fields:
         value = getattr(node, name, None)
         if isinstance(value, list):
@@ -134,7 +135,7 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def nodes_in(node: ast.AST) -> list[ast.AST]:
-    """A node and all in it, breadth first."""
+    """A node and all nodes in it, breadth first."""
     found = [node]
     for each in found:  # which grows
         found += _children(each)
@@ -143,13 +144,13 @@ def nodes_in(node: ast.AST) -> list[ast.AST]:
 
 @once
 def uses(node: ast.AST) -> Names:
-    """The names that evaluating an expression may read (also the names that functions in it read)."""
+    """The names that evaluating an expression may read (including reads by the functions in it)."""
     return frozenset(child.id for child in nodes_in(node) if isinstance(child, ast.Name))
 
 
 @once
 def assigned(node: ast.AST) -> Names:
-    """The names that a statement may bind in its own scope, in the statements inside it too."""
+    """The names that a statement may bind in its own scope, including the statements inside it."""
     found: set[str] = set()
     work: list[ast.AST] = [node]
     while work:
@@ -167,7 +168,7 @@ def assigned(node: ast.AST) -> Names:
 
 @once
 def calls_in_a_row(node: ScopeNode) -> dict[tuple[int, int, int | None, int | None], int]:
-    """How many calls of one name stand in the simple statements of one block, by the place of each of them."""
+    """How many calls of the same name the simple statements of a block contain, by the place of each call."""
     found: dict[tuple[int, int, int | None, int | None], int] = {}
     blocks: list[list[ast.AST]] = [list(node.body)] if isinstance(node, ast.FunctionDef) else []
     for block in blocks:  # which grows
@@ -234,7 +235,7 @@ def may_leave(loop: ast.For | ast.While) -> bool:
 
 @dataclass(frozen=True)
 class _Exits:
-    """What is live where a break and a continue lead."""
+    """The names live at the targets of a break and a continue."""
 
     on_break: Names
     on_continue: Names
@@ -245,7 +246,7 @@ class _Backward:
 
     def __init__(self, found: Liveness):
         self.found = found
-        self.on_error: Names = NONE  # what is live where an exception leads
+        self.on_error: Names = NONE  # the names live at the target of an exception
 
     def block(self, statements: Sequence[ast.stmt], after: Names, exits: _Exits) -> Names:
         for statement in reversed(statements):
@@ -281,7 +282,7 @@ class _Backward:
 
                 def before_test(header: Names) -> Names:
                     body = self.block(statement.body, header, _Exits(after, header))
-                    # `while True` never ends by its condition: after it, a name is bound as the breaks have bound it.
+                    # `while True` never ends by its condition: after it, names are bound as at its breaks.
                     ends = not (isinstance(statement.test, ast.Constant) and statement.test.value)
                     return (orelse if ends else NONE) | body | uses(statement.test)
 
@@ -306,7 +307,7 @@ class _Backward:
         return after | uses(statement)
 
     def trying(self, statement: ast.Try, after: Names, exits: _Exits) -> Names:
-        """What is live before a try: what the handlers and the finally need is live throughout its body."""
+        """The names live before a try: those that the handlers and the finally need are live throughout its body."""
         outer = self.on_error
         final = self.block(statement.finalbody, after, exits)
         if statement.finalbody:

@@ -1,8 +1,7 @@
-"""From a function object to its ast.
+"""Finds the ast of a function object.
 
 Reads: texts that the function may have been compiled from. Writes: nothing. Leaves: a Source whose nodes have the lines
-and columns of the text. Its text compiles to the function's code: another text with the same
-name and line is not used.
+and columns of the text. Its text compiles to the function's code: another text with the same name and line is not used.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ FunctionNode = ast.FunctionDef | ast.Lambda
 _FUTURE = __future__.annotations.compiler_flag
 _NO_LINE = 1 << 30
 _TEXTS = 64
-"""Of so many texts all functions are known; of all others, those that have been compiled."""
+"""How many texts keep the positions of all their functions; other texts keep only the functions compiled from them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The ast of a Python function, and the function, whose globals and closure cells its free names are found in.
+    """A Python function and its ast; free names are found in the function's globals and closure cells.
 
-    code: the function's when it was looked at. has_asserts: False if Python leaves them out (-O).
+    code: the function's code when it was read. has_asserts: False if Python leaves them out (-O).
     """
 
     filename: str
@@ -63,12 +62,12 @@ class Source:
 
 @once
 def _places_of(_node: ast.AST) -> dict[str, SourceLocation]:
-    """Where a node is, by the name of the file."""
+    """The location of a node, with the name of the file."""
     return {}
 
 
 def source_of(function: FunctionType) -> Source:
-    """The source of a function. Raises UnsupportedSyntaxError where there is none, or where it is a generator."""
+    """The source of a function. Raises UnsupportedSyntaxError if there is none, or if the function is a generator."""
     code = function.__code__
     name = function.__qualname__
     location = SourceLocation(code.co_filename, code.co_firstlineno)
@@ -95,7 +94,7 @@ class _Found(NamedTuple):
 
 
 _sources: dict[int, tuple[ReferenceType[CodeType], _Found]] = {}
-"""By id: code objects of two places may be equal. A file may change, and a function that was compiled from it stay."""
+"""By id: code objects of two places may be equal. A file may change, and a function compiled from it may remain."""
 
 
 def text_of(function: FunctionType) -> str | None:
@@ -153,7 +152,7 @@ Meanings = dict[Hashable, list[CodeType]]
 
 @lru_cache(_TEXTS)
 def _compiled(filename: str, text: str, flags: int, optimize: int) -> Meanings:
-    """The functions in a text, by their meaning."""
+    """The functions in a text, by meaning."""
     try:
         return _by_meaning(compile(text, filename, "exec", flags, dont_inherit=True, optimize=optimize))
     except (SyntaxError, ValueError):  # also null characters
@@ -176,7 +175,7 @@ def _functions(filename: str, text: str) -> tuple[FunctionNode, ...]:
 
 
 def _nearest(twins: Sequence[CodeType], code: CodeType, text: str) -> FunctionNode | None:
-    """The function of a text that was compiled to one of the twins of a code: the one that has moved least."""
+    """The function of a text that was compiled to one of the twins of a code: the one that moved least."""
 
     def distance(twin: CodeType) -> tuple[bool, bool, int]:
         has_moved = list(twin.co_positions()) != list(code.co_positions())
@@ -232,7 +231,7 @@ def _extent(node: FunctionNode) -> tuple[int, int]:
 
 
 def _means(node: FunctionNode, twin: CodeType, filename: str, text: str) -> bool:
-    """Whether a lambda has the meaning of a code object that has no columns (-X no_debug_ranges).
+    """Whether a lambda has the meaning of a code object without columns (-X no_debug_ranges).
 
     It is compiled with the rest of its text, on a line of its own.
     """

@@ -1,7 +1,7 @@
-"""Finds texts that a function may have been compiled from. source.py decides which one it is.
+"""Finds the texts that a function may have been compiled from; source.py decides between them.
 
-Reads: linecache, files, the cells of IPython, what Python was started with. Writes: nothing; linecache may read a file
-again. Leaves: texts, and words for where there is none.
+Reads: linecache, files, the cells of IPython, Python's command line. Writes: nothing; linecache may read a file again.
+Leaves: texts, and messages for functions without a text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 MOST_READ = 1 << 26
-"""Bytes of a program that is read from standard input again."""
+"""The most bytes to re-read of a program on standard input."""
 
 _AT_THE_PROMPT = "write it into a file and import that, or use IPython, a notebook, or the prompt of Python 3.13"
 _FROM_ELSEWHERE = "to send a function of a notebook to another process, decorate it with @mlirad.jit"
@@ -32,7 +32,7 @@ _received: dict[str, list[str]] = {}
 
 
 def receive(texts: Mapping[str, Sequence[str]]) -> None:
-    """Look for functions in these texts, too, which stand in no file here."""
+    """Search these texts for functions too; they belong to no file on this machine."""
     for name, found in texts.items():
         known = _received.setdefault(name, [])
         known += [each for each in found if each not in known]
@@ -55,7 +55,7 @@ def _all_texts(function: FunctionType) -> Iterator[str]:
     linecache.checkcache(name)
     yield _remembered(function)
     if os.path.isfile(name):
-        linecache.cache.pop(name, None)  # its size and time may be as they were
+        linecache.cache.pop(name, None)  # its size and time may be unchanged
         yield _remembered(function)
     else:
         yield from _texts_elsewhere(code)
@@ -66,7 +66,7 @@ def _remembered(function: FunctionType) -> str:
 
 
 def _texts_elsewhere(code: CodeType) -> Iterator[str]:
-    """Of code whose file name leads nowhere."""
+    """Further texts, for code whose file name leads nowhere."""
     yield from _received.get(code.co_filename, ())
     yield from _of_the_command_line()
     yield _of_standard_input()
@@ -85,7 +85,7 @@ def _texts_elsewhere(code: CodeType) -> Iterator[str]:
 
 
 def _of_the_command_line() -> Iterator[str]:
-    """What stands after -c, which may be joined to the letters of other options."""
+    """The text after -c, which may be joined to the letters of other options."""
     for argument in sys.orig_argv[1:]:
         yield argument
         if argument.startswith("-") and "c" in argument:
@@ -99,14 +99,15 @@ def _of_standard_input() -> str:
         status = os.fstat(0)
         if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_READ:
             return ""
-        return os.pread(0, status.st_size, 0).decode(errors="replace")  # the place in the file stays as it is
+        return os.pread(0, status.st_size, 0).decode(errors="replace")  # leaves the file's position unchanged
     except OSError:
         return ""
 
 
 @cache
 def _strings_in(cell: str) -> tuple[str, ...]:
-    """What a cell gives to its magics: `%%time` and `%timeit` run text of the cell under other file names."""
+    """The strings that a cell passes to its magics: `%%time` and `%timeit` run text of the cell under other file
+    names."""
     try:
         tree = ast.parse(cell)
     except SyntaxError:
@@ -116,14 +117,14 @@ def _strings_in(cell: str) -> tuple[str, ...]:
 
 
 def _without_options(text: str) -> Iterator[str]:
-    """What a magic is given, without its options: `%timeit -n 10 f(x)`."""
+    """The argument of a magic, without its options: `%timeit -n 10 f(x)`."""
     yield text
     for count in range(1, 7 if text.lstrip().startswith("-") else 1):
         yield text.split(None, count)[-1]
 
 
 def _as_cell(text: str) -> str:
-    """The Python of a cell's text, which may hold magics of its own."""
+    """The Python code of a cell that may contain magics."""
     get_shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", None)
     shell = None if get_shell is None else get_shell()
     return text if shell is None else str(shell.transform_cell(text))

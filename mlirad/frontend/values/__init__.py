@@ -1,1 +1,1 @@
-"""What the interpreter computes with: numbers, arrays as cells and views, sizes, states, and the table of dtypes."""
+"""The interpreter's values: numbers, arrays as cells and views, sizes, states, and the table of dtypes."""

@@ -1,9 +1,9 @@
-"""Traced ints as affine forms: which are equal, and what bounds are known of them.
+"""Traced ints as affine forms: proves which are equal, and bounds them.
 
-Reads: i64 values. Writes: nd ops, where a result is not known. Leaves: ints, i64 values, and proofs.
+Reads: i64 values. Writes: nd ops, if a result is not known. Leaves: ints, i64 values, and proofs.
 
-A form is a sum of coefficients times atoms, and a constant. It equals the value modulo 2**64, so that forms that are
-equal are equal values; a bound is proved only where the form's own bounds fit in 64 bits, so that it is the value.
+A form is a constant plus a sum of coefficients times atoms. It equals the value modulo 2**64, so equal forms are equal
+values. A bound is proved only if the form's own bounds fit in 64 bits: then the form is the value itself.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from mlirad.xdsl_support.effects import has_no_effect
 
 Int = int | Expr
 Form = LinearForm[Hashable]
-"""An atom is an i64 value, or the key of what computes it, so that two values computed alike are one atom."""
+"""An atom is an i64 value, or the key of the op that computes it: two values computed alike are one atom."""
 
 # A loop has fewer iterations: they would take centuries.
 SMALL = _ITERATIONS = 2**60
-# What is computed of more such atoms, one of the other, is an atom by its value: each bound takes twice the time.
+# A value computed from a deeper chain of such atoms is an atom by its identity: each level doubles the time of a bound.
 _DEEPEST = 4
 _ANYTHING = Interval()
 _Asked = TypeVar("_Asked", bound=Hashable)
@@ -40,8 +40,8 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True)
 class _Limit:
-    """A number of an iteration, which is not negative. `divisor` times it does not exceed the form `upper`, if known.
-    rank: loops are numbered from the outside."""
+    """A limit of an iteration number, which is not negative: `divisor` times it is at most the form `upper`, if known.
+    rank: counts the loops from the outside."""
 
     upper: Form | None
     divisor: int
@@ -50,7 +50,7 @@ class _Limit:
 
 @dataclass(frozen=True)
 class Computed:
-    """What an op computes of operands of these forms; `key` is equal for ops that compute the same."""
+    """The result of an op on operands of these forms; `key` is equal for ops that compute the same."""
 
     key: Hashable
     op: NdOp = field(compare=False)
@@ -122,7 +122,7 @@ def _new_form(value: SSAValue) -> Form:
 
 
 def remember_iteration(number: Expr, length: Int) -> None:
-    """`number` counts the iterations of a loop, from 0; `length` is how many there are."""
+    """Remember that `number` counts the iterations of a loop from 0, and that there are `length` of them."""
     outer = recall("loops") or 0
     remember("loops", outer + 1)
     trips, divisor = _trips(form_of(length))
@@ -131,7 +131,7 @@ def remember_iteration(number: Expr, length: Int) -> None:
 
 
 def remember_size(size: Int, largest: int | None) -> None:
-    """`size` is an array's, of at most `largest` elements."""
+    """Remember that `size` is the size of an array of at most `largest` elements."""
     if isinstance(size, Expr):
         _remember(("size", size.value), Interval(0, _ITERATIONS if largest is None else largest))
 
@@ -142,7 +142,7 @@ def _remember(key: Hashable, bound: _Limit | Interval) -> None:
 
 
 def _trips(length: Form) -> tuple[Form, int]:
-    """The trip count of a loop that makes at least one trip, as a form that is divided: max(x, 0) is x there."""
+    """The trip count of a loop that makes at least one trip: a form and its divisor. There max(x, 0) is x."""
     atom = length.atom
     if not isinstance(atom, Computed):
         return length, 1
@@ -158,14 +158,14 @@ def _trips(length: Form) -> tuple[Form, int]:
 
 
 def _interval(form: Form) -> Interval:
-    """Where a value of this form certainly lies: anywhere, where the form may not fit in 64 bits."""
+    """An interval that certainly contains a value of this form; unbounded if the form may not fit in 64 bits."""
     if form.atom is not None:
         return _bounds(form.atom)
     return Interval(_least(form), -_least(form.scaled(-1))).wrapped
 
 
 def _is_bounded(form: Form) -> bool:
-    """Whether both ends of where a value of this form lies are known. Then the form is the value."""
+    """Whether both bounds of a value of this form are known. Then the form is the value."""
     interval = _interval(form)
     return interval.low > _ANYTHING.low and interval.high < _ANYTHING.high
 
@@ -176,7 +176,7 @@ def _least(form: Form) -> int:
     inner = [(limit.rank, atom) for atom, limit in limits.items() if limit is not None and limit.upper is not None]
     if not inner:
         return form.interval(_bounds).low
-    # The innermost loop's number is at most what its limit is, in terms of the loops around it.
+    # The innermost loop's number is at most its limit, which depends on the loops around it.
     rank = max(rank for rank, _ in inner)
     atom = next(atom for own, atom in inner if own == rank)
     limit = limits[atom]
@@ -184,7 +184,7 @@ def _least(form: Form) -> int:
 
 
 def _bounds(atom: Hashable) -> Interval:
-    """Where an atom lies."""
+    """The interval of an atom."""
     return _known_now("bounds", atom, _new_bounds)
 
 
@@ -200,7 +200,7 @@ def _new_bounds(atom: Hashable) -> Interval:
 
 
 def is_at_least(x: Int, y: Int) -> bool:
-    """Whether x >= y certainly."""
+    """Whether certainly x >= y."""
     first, second = form_of(x), form_of(y)
     if first == second or _interval(first).low >= _interval(second).high:
         return True
@@ -214,20 +214,20 @@ def upper_bound(x: Int) -> int | None:
 
 
 def is_small(x: Int) -> bool:
-    """Whether x is certainly so small that sums and differences of such numbers fit in 64 bits."""
+    """Whether x is certainly small enough that sums and differences of such numbers fit in 64 bits."""
     interval = _interval(form_of(x))
     return interval.low >= -SMALL and interval.high <= SMALL
 
 
 def is_of_this_block(x: Int) -> bool:
-    """Whether x is made of the number of the iteration of a loop whose body is the block under construction itself, and
-    bounded: then it takes the values up to its bounds here."""
+    """Whether x is bounded and depends on the iteration number of the loop whose body is the current block: then it
+    takes all values up to its bounds here."""
     form = form_of(x)
     return upper_bound(x) is not None and any(is_recent(("limit", atom)) for atom in form.terms)
 
 
 def difference(x: Int, y: Int) -> int | None:
-    """x - y, if it is known."""
+    """x - y, if known."""
     form = form_of(x) - form_of(y)
     return form.number
 
@@ -240,7 +240,7 @@ def as_expr(x: Int) -> Expr:
 
 
 def simplified(x: Int) -> Int:
-    """x as a number, or as an earlier value, if it is one."""
+    """x as a number, or as an earlier equal value, if there is one."""
     if isinstance(x, int):
         return x
     form = form_of(x)
@@ -250,7 +250,7 @@ def simplified(x: Int) -> Int:
 
 
 def recomputed(x: Int, is_visible: Callable[[SSAValue], bool]) -> Int | None:
-    """x, computed at the insertion point from numbers that are visible there; None if it cannot be."""
+    """x, recomputed at the insertion point from numbers visible there; None if that is impossible."""
     if isinstance(x, int):
         return x
     made: dict[SSAValue, SSAValue | None] = {}
@@ -264,7 +264,7 @@ def _recomputed(
         return value
     if value not in made:
         op, made[value] = value.owner, None
-        # Elements of arrays are left where it is known that there are such elements.
+        # Re-reading an element of an array is allowed only if it is known to exist.
         if isinstance(op, Operation) and not types.is_tensor(value.type) and has_no_effect(op) and not op.regions:
             arrays = [operand for operand in op.operands if types.is_tensor(operand.type)]
             pairs = ((operand, _recomputed(operand, is_visible, made)) for operand in op.operands)
@@ -302,7 +302,7 @@ def multiply(x: Int, y: Int) -> Int:
 
 
 def floor_divide(x: Int, divisor: int) -> Int:
-    """x // divisor, the divisor being positive."""
+    """x // divisor, for a positive divisor."""
     if divisor == 1:
         return x
     return x // divisor if isinstance(x, int) else _known(np.floor_divide, x, divisor)

@@ -1,4 +1,4 @@
-"""What may be stored in an array: values broadcast and cast to it, by NumPy's rules for `=` and for `+=`.
+"""Checks, broadcasts and casts values that are stored in an array, by NumPy's rules for `=` and `+=`.
 
 Reads: values; the target's shape and dtype. Writes: nd ops. Leaves: an Expr of the target's shape and dtype.
 """
@@ -27,14 +27,14 @@ from mlirad.frontend.values.traced import Number, Traced, as_operand, check_rang
 def assignable(
     value: Any, shape: Shape, dtype: np.dtype, in_place: np.ufunc | None = None, casts_scalars: bool = False
 ) -> Expr:
-    """`value` as what `target[...] = value` stores in a target of `shape` and `dtype`: a scalar for the shape ().
+    """The value that `target[...] = value` stores in a target of `shape` and `dtype`: a scalar for the shape ().
 
-    casts_scalars: whether NumPy's scalars are cast as arrays are, and not checked as Python's numbers are.
+    casts_scalars: whether NumPy's scalars are cast as arrays are, instead of checked as Python's numbers are.
 
-    in_place: the ufunc of an augmented assignment, whose result is `value`; then the value's shape must not be
+    in_place: the ufunc of an augmented assignment, with `value` as its result. Then the value's shape must not be
     larger, and its dtype must be of the same kind. Raises what NumPy raises.
     """
-    operand = as_operand(value, dtype)  # of lists, NumPy makes no array of another dtype on the way
+    operand = as_operand(value, dtype)  # NumPy makes no array of another dtype from a list first
     if in_place is not None:
         check_in_place(operand, shape, dtype, in_place)
     own = shape_of(operand)
@@ -51,7 +51,7 @@ def assignable(
 
 
 def check_in_place(value: Traced | Number, shape: Shape, dtype: np.dtype, ufunc: np.ufunc) -> None:
-    """Raise what NumPy raises where a ufunc's result does not fit in the array that it is to be written in."""
+    """Raise NumPy's error if a ufunc's result does not fit in the array that it is written to."""
     own = shape_of(value)
     if not require_broadcast(own, shape, "operands could not be broadcast together with shapes {shape} {own}"):
         wide = text(np.broadcast_shapes(own, shape)) if is_static((*own, *shape)) else text(own)
@@ -66,7 +66,7 @@ def check_in_place(value: Traced | Number, shape: Shape, dtype: np.dtype, ufunc:
 
 
 def as_array_of(value: Traced | Number) -> Traced | Number:
-    """A number as np.full and np.copyto take it: a Python float, unlike a Python int, is cast as an array is."""
+    """A number as np.full and np.copyto take it: a Python float, unlike a Python int, is cast like an array."""
     if isinstance(value, Traced):
         is_number = value.weak or value.either is not None
         return replace(value, weak=False, zero_d=True, either=None) if is_number and value.kind is float else value
@@ -74,7 +74,7 @@ def as_array_of(value: Traced | Number) -> Traced | Number:
 
 
 def _stored(value: Number, dtype: np.dtype, casts_scalars: bool) -> np.ndarray:
-    """A number in an array of `dtype`; NumPy refuses nan in integers, and integers out of range."""
+    """A number in an array of `dtype`; like NumPy, it refuses nan in integers and integers out of range."""
     if casts_scalars and isinstance(value, np.generic):
         return as_dtype(np.asarray(value), dtype)
     target = np.zeros((), dtype)
@@ -84,7 +84,7 @@ def _stored(value: Number, dtype: np.dtype, casts_scalars: bool) -> np.ndarray:
 
 
 def _cast_to_store(value: Traced, dtype: np.dtype, casts_scalars: bool) -> Expr:
-    """A traced value in the dtype of an array that it is stored in, checked as NumPy checks it."""
+    """A traced value in the dtype of the array that it is stored in, checked as NumPy checks it."""
     element = types.from_dtype(dtype)
     if value.ndim:
         return cast_expr(value.expr, element)
@@ -120,7 +120,7 @@ def _float_to_store(x: Expr, dtype: np.dtype) -> Expr:
 
 
 def check_integral(x: Expr) -> None:
-    """At run time what Python's int(x) raises, unless the float x has an integer part of 64 bits."""
+    """Raise at run time, as Python's int(x) does, unless the integer part of the float x fits in 64 bits."""
     check(apply(np.equal, x, x), "ValueError", "cannot convert float NaN to integer")
     fits = (x >= -(2.0**63)) & (x < 2.0**63)
     check(fits, "OverflowError", "a float out of the range of 64-bit integers cannot be converted to one")

@@ -1,7 +1,7 @@
-"""Basic indexing: from the index in `x[...]` to a view, with its bounds checked.
+"""Basic indexing: turns the index in `x[...]` into a view, and checks its bounds.
 
-Reads: a View and an index of ints, slices, None and Ellipsis, static or traced. Writes: the checks, as nd ops.
-Leaves: a View.
+Reads: a View and an index of ints, slices, None and Ellipsis, static or traced. Writes: the checks, as nd ops. Leaves:
+a View.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TOO_LARGE = "Python int too large to convert to C long"
 
 
 def is_basic(index: Any) -> bool:
-    """Whether `x[index]` is a view: of ints, slices, None and Ellipsis only."""
+    """Whether `x[index]` is a view: the index holds only ints, slices, None and Ellipsis."""
     entries = index if isinstance(index, tuple) else (index,)
     return not any(_is_advanced(entry) for entry in entries)
 
@@ -50,9 +50,9 @@ def _is_advanced(entry: Any) -> bool:
 
 
 def compose(view: View, index: Any, boundscheck: bool = True) -> View:
-    """The view that `x[index]` is of the view x. Checks of traced ints are emitted here.
+    """The view `x[index]` of the view x. Emits the checks of traced ints.
 
-    Raises StaticIndexError for what is certainly out of bounds.
+    Raises StaticIndexError if an index is certainly out of bounds.
     """
     entries = _expanded(index if isinstance(index, tuple) else (index,), view.ndim)
     shape = view.shape
@@ -77,7 +77,7 @@ def compose(view: View, index: Any, boundscheck: bool = True) -> View:
 
 
 def _expanded(entries: Sequence[Any], rank: int) -> list[Any]:
-    """The entries with the ellipsis replaced by the slices it stands for, and those at the end added."""
+    """The entries, with the ellipsis replaced by slices, and missing slices added at the end."""
     ellipses = [place for place, entry in enumerate(entries) if entry is Ellipsis]
     if len(ellipses) > 1:
         raise StaticIndexError("an index can only have a single ellipsis ('...')")
@@ -98,7 +98,7 @@ def _element(entry: Any, axis: int, length: Size, boundscheck: bool) -> Start:
     if _is_advanced(entry):
         raise UnsupportedSyntaxError("indexing by arrays, lists and bools is not supported here")
     if isinstance(entry, Traced) and entry.dtype == np.float64:
-        # It may hold what is an int on the path that is taken.
+        # A value of several kinds may be an int on the path that is taken.
         raise UnsupportedSyntaxError("an index is a float here, or may be one on some path", hint="write x[int(i)]")
     if isinstance(entry, Traced) or not hasattr(type(entry), "__index__"):
         raise StaticIndexError(_NOT_AN_INDEX)
@@ -113,7 +113,7 @@ def _element(entry: Any, axis: int, length: Size, boundscheck: bool) -> Start:
 
 
 def checked(index: Expr, axis: int, length: Size, boundscheck: bool) -> Expr:
-    """An i64 index made non-negative, with its run-time check."""
+    """An i64 index made non-negative, and checked at run time."""
     size = affine.as_expr(value_of(length))
     return check_index(index, size, axis) if boundscheck else emit(WrapIndexOp, index, size)
 
@@ -129,7 +129,7 @@ def _as_i64(x: Traced) -> Expr:
 
 
 def _slice(entry: slice, length: Size, boundscheck: bool) -> tuple[Start, Size, int]:
-    """(start, size, stride) of a slice of an axis of `length` elements."""
+    """(start, size, stride) of a slice along an axis of `length` elements."""
     start, stop = _bound(entry.start), _bound(entry.stop)
     step = require_static(_bound(entry.step), "the step of a slice")
     if step == 0:
@@ -167,17 +167,17 @@ def _bound(bound: Any) -> int | Traced | None:
 def _value(bound: int | Traced | None) -> Int | None:
     if not isinstance(bound, Traced):
         return bound
-    # What is beyond every length is clipped, as slices are.
+    # Bounds beyond every possible length are clipped, like those of slices.
     expr = apply(np.minimum, bound.scalar, HIGHEST) if bound.dtype == np.uint64 else bound.scalar
     return affine.simplified(cast_expr(expr, types.I64))
 
 
-# Slices of one length that start anywhere: `x[i:i+3]`.
+# Slices of fixed length that may start anywhere: `x[i:i+3]`.
 
 
 def _fits(begin: Int, count: int, stride: int, length: int) -> bool | None:
-    """Whether a slice from `begin` to `begin + count` lies in the axis, by the bounds of the loop that `begin` comes
-    from. None: unknown."""
+    """Whether a slice from `begin` to `begin + count` fits in the axis, by the bounds of the loop that `begin` depends
+    on. None: unknown."""
     reach = (len(range(0, count, stride)) - 1) * abs(stride)
     lowest, highest = (0, length - 1 - reach) if stride > 0 else (max(reach, -count), length - 1)
     if affine.is_at_least(begin, lowest) and affine.is_at_least(highest, begin):
@@ -186,7 +186,7 @@ def _fits(begin: Int, count: int, stride: int, length: int) -> bool | None:
 
 
 def _moving_slice(begin: Int, count: int, fits: bool | None, stride: int, length: int, boundscheck: bool) -> Start:
-    """Where a slice of one length begins; where Python would shorten it, it is a ValueError at run time."""
+    """The start of a slice of fixed length. Where Python would shorten the slice, it is a ValueError at run time."""
     if fits:
         return begin
     first = affine.as_expr(begin)
@@ -204,11 +204,11 @@ def _moving_slice(begin: Int, count: int, fits: bool | None, stride: int, length
     return wrapped
 
 
-# Slices of a length that only the run knows.
+# Slices of a length known only at run time.
 
 
 def _clipped(begin: Int | None, end: Int | None, stride: int, length: Int) -> tuple[Int, Int]:
-    """(start, size) as `slice.indices(length)` and range have them; the start is in range also where the size is 0."""
+    """(start, size) as in `slice.indices(length)` and range; the start is in range even if the size is 0."""
     if stride > 0:
         first = 0 if begin is None else affine.maximum(_wrapped(begin, length), 0)
         last = length if end is None else affine.minimum(_wrapped(end, length), length)
@@ -222,20 +222,20 @@ def _clipped(begin: Int | None, end: Int | None, stride: int, length: Int) -> tu
 
 
 def _difference(x: Int, y: Int, lowest: Int, highest: Int) -> Int:
-    """x - y, x being `highest` and y `lowest` at most and at least: where they may be so large that the difference does
-    not fit, both are brought into these limits (which makes nothing of a difference that is negative)."""
+    """x - y, for x up to `highest` and y from `lowest` on. If the difference might not fit, both are clamped to these
+    limits. A negative difference stays negative or becomes 0."""
     x = x if affine.is_small(x) else affine.maximum(x, lowest)
     y = y if affine.is_small(y) else affine.minimum(y, highest)
     return affine.subtract(x, y)
 
 
 def _ceiling(span: Int, stride: int) -> Int:
-    """ceil(span / stride), at least 0: how many elements a slice has."""
+    """ceil(span / stride), at least 0: the number of elements in a slice."""
     return affine.floor_divide(affine.maximum(affine.add(span, stride - 1), 0), stride)
 
 
 def _wrapped(bound: Int, length: Int) -> Int:
-    """A bound that counts from the end if it is negative."""
+    """Resolve a bound: a negative one counts from the end."""
     if affine.is_at_least(bound, 0):
         return bound
     if affine.is_at_least(-1, bound):

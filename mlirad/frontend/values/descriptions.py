@@ -1,4 +1,4 @@
-"""Hashable descriptions of values and states: what is described alike is the same.
+"""Hashable descriptions of values and states: equal descriptions mean equal values.
 
 Reads: values and states. Writes: nothing. Leaves: descriptions, up to the names of SSA values, cells and objects.
 """
@@ -38,8 +38,8 @@ from mlirad.signature import COMPARABLE, NUMBERS, text_of_number
 def describe(
     value: Value, name: Callable[[SSAValue], Hashable], number: Callable[[int], Hashable] = lambda number: number
 ) -> Hashable:
-    """A hashable description: two values described alike are the same value, up to what `name` says of SSA values and
-    `number` of cells and objects."""
+    """A hashable description: values with equal descriptions are the same value, up to the names that `name` gives SSA
+    values and `number` gives cells and objects."""
     match value:
         case Static():
             known = value.value
@@ -104,14 +104,15 @@ def _describe_params(view: View, name: Callable[[SSAValue], Hashable]) -> Hashab
 
 
 def layouts(value: Value) -> Hashable:
-    """How the arrays in a value lie in memory, and whether they may be written."""
+    """The memory layout of each array in a value, and whether it is read-only."""
     inner = value.value if isinstance(value, Maybe) else value
     own = tuple((a.view.strides, a.view.readonly) for a in inner.alternatives) if isinstance(inner, Ref) else ()
     return own, tuple(layouts(part) for part in parts_of(inner))
 
 
 def describe_state(state: State, name: Callable[[SSAValue], Hashable]) -> Hashable:
-    """Two states described alike are the same state, up to what `name` says of SSA values."""
+    """A hashable description: states with equal descriptions are the same state, up to the names that `name` gives SSA
+    values."""
     return (
         tuple((place, describe(value, name)) for place, value in state.places()),
         tuple(
@@ -125,7 +126,8 @@ def describe_state(state: State, name: Callable[[SSAValue], Hashable]) -> Hashab
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
-    """What a state is, up to its SSA values and the numbers of its cells and objects; both in the order met."""
+    """The structure of a state: everything except its SSA values and the numbers of its cells and objects, both in the
+    order met."""
 
     description: Hashable
     values: tuple[SSAValue, ...]
@@ -146,10 +148,10 @@ class Skeleton:
                 waiting.append(met)
             return numbers[met]
 
-        # Frames in which nothing is bound yet have no places.
+        # Frames without bound names have no places.
         described: list[Hashable] = [tuple(sorted(state.frames))]
         described += [(place, describe(value, name, number), layouts(value)) for place, value in state.places()]
-        for met in waiting:  # which grows: what an object holds comes behind it
+        for met in waiting:  # which grows: the contents of an object are appended to it
             if met in state.store:
                 described.append(name(state.store[met].value))
             else:

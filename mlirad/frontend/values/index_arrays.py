@@ -1,7 +1,7 @@
-"""Indices with arrays in them, taken apart: a view by what is basic in them, and arrays that index axes of that view.
+"""Splits indices that contain arrays into a basic view and arrays that index axes of that view.
 
-Reads: an index and the shape of the array that it indexes. Writes: checks of bounds, and index arrays as NumPy
-broadcasts them. Leaves: an ArrayIndex, and the operands of the ops that gather and scatter.
+Reads: an index and the shape of the array that it indexes. Writes: checks of bounds, and broadcast index arrays.
+Leaves: an ArrayIndex, and the operands of the ops that gather and scatter.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _MISMATCH = "shape mismatch: indexing arrays could not be broadcast together wit
 class IndexArrays:
     """Index arrays: `values[k]` indexes axis `axes[k]` of a view, which is axis `named[k]` of the array itself.
 
-    at: the axes of the index arrays come, in the result, in front of number `at` of the view's other axes. in_range:
-    the numbers of the values that are known not to be negative nor out of range.
+    at: in the result, the axes of the index arrays come before axis `at` of the view's other axes. in_range: the
+    numbers of the values known to be in range and not negative.
     """
 
     values: tuple[np.ndarray | Traced, ...]
@@ -49,7 +49,7 @@ class IndexArrays:
 
     @cached_property
     def shape(self) -> Shape:
-        """What the index arrays broadcast to; where that is not known, they are compared at run time."""
+        """The broadcast shape of the index arrays. Sizes that may differ are compared at run time."""
         shapes: list[Shape] = [value.shape for value in self.values]
         try:
             return sizes.broadcast_shapes(*shapes, mismatch=("IndexError", _MISMATCH))
@@ -57,12 +57,12 @@ class IndexArrays:
             raise StaticIndexError(f"{_MISMATCH} {' '.join(map(sizes.text, shapes))}") from None
 
     def result_shape(self, shape: Shape) -> Shape:
-        """The shape of what is read of an array of that shape."""
+        """The shape of the elements read from an array of this shape."""
         rest = [size for axis, size in enumerate(shape) if axis not in self.axes]
         return (*rest[: self.at], *self.shape, *rest[self.at :])
 
     def operands(self, shape: Shape, boundscheck: bool = True) -> tuple[list[Expr], dict[str, Any]]:
-        """The index operands of a gather or scatter on an array of that shape, and its attributes."""
+        """The index operands and attributes of a gather or scatter on an array of this shape."""
         whole = self.shape
         found = [
             sizes.stretched(value.contents, whole)
@@ -74,14 +74,15 @@ class IndexArrays:
 
 
 def _is_in_range(value: Traced, size: Size) -> bool:
-    """Whether the indices are the places of a mask that is not longer than the axis."""
+    """Whether the indices are the places of a mask that is no longer than the axis."""
     mask = mask_of(value.expr.value)
     places = () if mask is None else types.shape(mask.type)
     return mask is not None and isinstance(size, int) and min(places) >= 0 and prod(places) <= size
 
 
 def _checked(value: np.ndarray | Traced, axis: int, size: Size, whole: Shape, boundscheck: bool) -> Expr:
-    """An index array as an i64 array of shape `whole`, its elements not negative; raises what is out of bounds."""
+    """An index array as an i64 array of shape `whole` without negative elements; raises if an index is out of
+    bounds."""
     if isinstance(value, np.ndarray) and not isinstance(size, int):
         value = of_array(value)
     if isinstance(value, np.ndarray):
@@ -100,8 +101,8 @@ def _checked(value: np.ndarray | Traced, axis: int, size: Size, whole: Shape, bo
 
 @dataclass(frozen=True)
 class Mask:
-    """A mask known at run time only. axes: those of the view that it is for; at: as of IndexArrays; is_number: it is
-    one bool, of a new axis."""
+    """A mask known only at run time. axes: the axes of the view that it masks; at: as in IndexArrays; is_number: it is
+    one bool, for a new axis."""
 
     values: Traced
     axes: tuple[int, ...]
@@ -115,8 +116,8 @@ class Mask:
 
 @dataclass(frozen=True)
 class ArrayIndex:
-    """basic: the index without its arrays, which stand as `:` in it. Either index arrays, or one mask known at run time
-    only, beside which no other array stands."""
+    """basic: the index, with `:` in place of its arrays. Then either index arrays, or a single mask known only at run
+    time."""
 
     basic: tuple[Any, ...]
     arrays: IndexArrays | None
@@ -124,7 +125,7 @@ class ArrayIndex:
 
 
 def as_array(entry: Any) -> np.ndarray | Traced | None:
-    """An index entry as an array of int64 or bool, static where its elements are known; None for a basic entry. One
+    """An index entry as an array of int64 or bool, static if its elements are known; None for a basic entry. A single
     bool is an array of rank 0.
 
     Raises StaticIndexError for arrays of other dtypes.
@@ -153,7 +154,7 @@ def as_array(entry: Any) -> np.ndarray | Traced | None:
 
 
 def split_index(index: Any, shape: Shape) -> ArrayIndex:
-    """An index that has arrays in it, for an array of that shape. Raises StaticIndexError for what does not fit."""
+    """Split an index that contains arrays, for an array of this shape. Raises StaticIndexError if it does not fit."""
     entries = list(index) if isinstance(index, tuple) else [index]
     found = [as_array(entry) for entry in entries]
     entries = [entry if array is None else array for entry, array in zip(entries, found, strict=True)]
@@ -165,14 +166,15 @@ def _is_mask(entry: Any) -> bool:
 
 
 def _as_row(mask: np.ndarray | Traced) -> np.ndarray | Traced:
-    """A mask of rank 0 as one of one element."""
+    """A mask of rank 0 as a mask of one element."""
     if isinstance(mask, np.ndarray):
         return mask.reshape(1)
     return Traced(reshape(mask.expr, types.tensor((1,), mask.expr.element)), origins=mask.origins)
 
 
 def _without_ellipsis(entries: list[Any], rank: int) -> list[Any]:
-    """The entries with slices for what an ellipsis stands for (`...` itself, where that is nothing), and at the end."""
+    """The entries, with slices in place of an ellipsis (`...` itself if it means no axis), and missing slices at the
+    end."""
     places = [place for place, entry in enumerate(entries) if entry is Ellipsis]
     if len(places) > 1:
         raise StaticIndexError("an index can only have a single ellipsis ('...')")
@@ -188,9 +190,8 @@ def _without_ellipsis(entries: list[Any], rank: int) -> list[Any]:
 
 
 def _require_size(axis: int, size: Size, own: Size) -> None:
-    """IndexError, of the compiler's or at run time, unless a mask is as long as the axis that it is for. NumPy lets one
-    without elements pass for every axis.
-    """
+    """Raise an IndexError, at compile time or run time, unless a mask is as long as its axis. NumPy accepts an empty
+    mask for every axis."""
     message = f"boolean index did not match indexed array along axis {axis}; size of axis is {{0}} but size of "
     message += "corresponding boolean axis is {1}"
     if isinstance(size, int) and isinstance(own, int):
@@ -202,7 +203,7 @@ def _require_size(axis: int, size: Size, own: Size) -> None:
 
 
 class _Reading:
-    """One walk over the entries. axis: the next axis of the array; place: the next of the view."""
+    """One walk over the entries. axis: the next axis of the array; place: the next axis of the view."""
 
     def __init__(self, shape: Shape):
         self.shape = shape
@@ -212,7 +213,7 @@ class _Reading:
         self.masks: list[Mask] = []
         self.axes: list[int] = []
         self.named: list[int] = []
-        self.runs: list[int] = []  # of each run of entries with arrays, how many other axes of the view come before it
+        self.runs: list[int] = []  # for each run of entries with arrays, how many other axes of the view precede it
 
     def run(self, entries: Sequence[Any]) -> ArrayIndex:
         was_advanced = False
@@ -251,7 +252,7 @@ class _Reading:
             return
         for offset, size in enumerate(entry.shape):
             _require_size(self.axis + offset, self.shape[self.axis + offset], size)
-        # One bool is the mask of a new axis of one element.
+        # A single bool is a mask of one element for a new axis.
         basic = _WHOLE if entry.ndim else None
         used = entry.ndim
         entry = entry if used else _as_row(entry)
@@ -264,10 +265,10 @@ class _Reading:
         axes = range(self.place, self.place + entry.ndim)
         self.masks.append(Mask(entry, tuple(axes), is_number=not used))
         for _ in axes:
-            self._index(entry, basic)  # in the place of its indices
+            self._index(entry, basic)  # a placeholder for its indices
 
     def _index(self, index: np.ndarray | Traced, basic: slice | None = _WHOLE) -> None:
-        """An index array of an axis, or, where `basic` is None, of a new one."""
+        """Add an index array for an axis, or for a new axis if `basic` is None."""
         self.values.append(index)
         self.axes.append(self.place)
         self.named.append(self.axis)

@@ -1,6 +1,6 @@
-"""Facts about values, known in the block under construction and in those around it; forgotten where it ends.
+"""Facts about values, known in the current block and the blocks around it; forgotten when the block ends.
 
-Reads: nothing. Writes: nothing. Leaves: what was remembered: numbers of iterations for affine.py, shapes for sizes.py.
+Reads: nothing. Writes: nothing. Leaves: remembered facts: iteration numbers for affine.py, shapes for sizes.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _scopes = _Scopes()
 
 
 class scope:
-    """What is remembered in here may be made of values of this block, and is forgotten at its end."""
+    """Facts remembered inside may refer to values of this block, and are forgotten at its end."""
 
     __slots__ = ()
 
@@ -33,7 +33,7 @@ class scope:
 
 
 class trial:
-    """What is remembered in here is forgotten if it ends by an exception, and else known as if there were no trial."""
+    """Facts remembered inside are forgotten if it ends by an exception, and kept otherwise."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ def answers() -> dict[Hashable, Any]:
 
 
 def recall(key: Hashable) -> Any:
-    """What was remembered of a key, first in the innermost block; None: nothing."""
+    """The fact remembered under a key, searched from the innermost block outwards; None if there is none."""
     for facts in reversed(_scopes.scopes):
         if key in facts:
             return facts[key]

@@ -1,7 +1,7 @@
-"""Masks that only the run knows, as index arrays: the places at which they hold.
+"""Masks known only at run time, as index arrays: the places of their true elements.
 
-Reads: arrays of booleans. Writes: the number of elements that are true, and their places. Leaves: Traced values whose
-length depends on data.
+Reads: arrays of booleans. Writes: the number of true elements, and their places. Leaves: Traced values whose length
+depends on data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mlirad.frontend.values.traced import DATA, Traced
 
 
 def flat_places(mask: Expr) -> Traced:
-    """The places of the true elements in row-major order; of two masks that are one value, the same."""
+    """The places of the true elements in row-major order; the same places for masks that are the same value."""
     found = recall(("places", mask.value))
     if found is None:
         found = places_of(mask, count_of(mask))
@@ -27,7 +27,7 @@ def flat_places(mask: Expr) -> Traced:
 
 
 def indices(mask: Traced) -> list[Traced]:
-    """For each axis of a mask, where its true elements are, in row-major order: `np.nonzero`."""
+    """For each axis of a mask, the indices of its true elements in row-major order: `np.nonzero`."""
     flat = flat_places(mask.expr)
     shape, found = mask.shape, list[Traced]()
     left = flat.expr
@@ -39,19 +39,19 @@ def indices(mask: Traced) -> list[Traced]:
 
 
 def is_mergeable(shape: sizes.Shape) -> bool:
-    """Whether axes of an array of that shape can be made one."""
+    """Whether axes of an array of this shape can be merged into one."""
     return sizes.is_static(shape)
 
 
 def merged(x: Expr, axes: tuple[int, ...]) -> Expr:
-    """An array of known shape with these axes, which follow one another, made one."""
+    """An array of known shape, with these adjacent axes merged into one."""
     shape = x.shape
     size = int(np.prod([shape[axis] for axis in axes], dtype=np.int64))
     return reshape(x, types.tensor((*shape[: axes[0]], size, *shape[axes[-1] + 1 :]), x.element))
 
 
 def chosen(mask: Expr, axes: tuple[int, ...], new: Expr, old: Expr) -> Expr:
-    """`new` where a mask of these axes of an array holds, else `old`."""
+    """`new` where a mask of these axes of an array is true, else `old`."""
     shape = sizes.shape_of(old)
     own = sizes.fitted(mask, [shape[axis] for axis in axes])
     return where(broadcast(own, axes, sizes.pattern(shape), sizes.lengths(shape)), new, old)

@@ -1,7 +1,7 @@
-"""Which dtype numbers take: NumPy's promotion (NEP 50) for operators, functions, powers, stores and joins.
+"""NumPy's promotion of dtypes (NEP 50) for operators, functions, powers, stores and joins.
 
-A NumPy number has a dtype of its own. A Python number is weak: it takes the dtype of what it meets. NumPy itself is
-asked where dtypes decide. What depends on values, or on Python's own operators, is written down here, once.
+A NumPy number has a dtype of its own. A Python number is weak: it takes the dtype of the other operand. Where dtypes
+alone decide, NumPy itself is asked. Rules that depend on values, or on Python's own operators, are written here, once.
 
 Reads: dtypes, classes of Python's numbers. Writes: nothing. Leaves: dtypes, or NumPy's own refusal as a CompileError.
 """
@@ -26,9 +26,9 @@ from mlirad.signature import PYTHON_DTYPES, weak_kind
 
 Answer = TypeVar("Answer", bound=Hashable)
 LARGEST_EXACT = 2**53
-"""Integers up to this are floats exactly."""
+"""Floats represent integers up to this exactly."""
 MOST_VALUES = 4
-"""Of more Python numbers than these it is not known which one it is."""
+"""If a Python number may have more values than this, none of them is kept."""
 
 _BOOL, _INT8 = np.dtype(bool), np.dtype(np.int8)
 _INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
@@ -36,7 +36,7 @@ _INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 # --- Python's numbers -------------------------------------------------------------------------------------------
 
 WEAK = tuple(PYTHON_DTYPES)
-"""bool, int, float, complex: Python's numbers; each is also one of the next."""
+"""Python's numbers: bool, int, float, complex; each is also one of the next."""
 
 
 def weak_dtype(kind: type) -> np.dtype:
@@ -50,7 +50,7 @@ def weak_join(*kinds: type) -> type:
 
 
 def kind_of_number(number: Any) -> type:
-    """bool, int, float or complex: what a Python number is, of an IntEnum too."""
+    """The kind of a Python number, also of an IntEnum: bool, int, float or complex."""
     return next(kind for kind in WEAK if isinstance(number, kind))
 
 
@@ -61,9 +61,9 @@ def kind_of_number(number: Any) -> type:
 class Either:
     """A Python number on one path, and a NumPy number of `dtype` on another.
 
-    It is held in NumPy's dtype, and used where both meanings give the same; elsewhere it is refused.
-    values: what the Python number is, if that is known, as one of the kind that `dtype` holds. poison: the refusal
-    where the two would mean different things. kinds: the classes that the Python number may be of.
+    It is held in NumPy's dtype. It may be used where both meanings give the same result; elsewhere it is refused.
+    values: the possible Python numbers, if known, converted to the kind of `dtype`. poison: the refusal if the two
+    meanings differ. kinds: the classes that the Python number may be of.
     """
 
     dtype: np.dtype
@@ -82,16 +82,16 @@ class Either:
 
     @property
     def key(self) -> Hashable:
-        """What two of them must have in common to be the same; the text distinguishes 0.0 from -0.0."""
+        """The key by which two such numbers are compared; the text distinguishes 0.0 from -0.0."""
         return self.dtype, self.kinds, None if self.values is None else tuple(map(repr, self.values))
 
 
 @dataclass(frozen=True, eq=False)
 class Several:
-    """A Python number of one class on one path, and of another class on another: held as the widest of these.
+    """A Python number that has different classes on different paths, held as the widest of them.
 
-    It is used where all mean the same, and refused elsewhere. kinds: two or three, in the order bool, int, float.
-    poison: the refusal.
+    It may be used where all classes give the same result, and is refused elsewhere. kinds: two or three, in the order
+    bool, int, float. poison: the refusal.
     """
 
     kinds: tuple[type, ...]
@@ -102,22 +102,22 @@ class Several:
         return self.kinds
 
 
-# What stands for an operand when NumPy is asked: a dtype, or bool, int, float for a Python number, or two of them.
-# Functions of stand-ins raise PoisonUsed where it matters which of the two an operand is.
+# A stand-in for an operand when NumPy is asked: a dtype; bool, int or float for a Python number; or an undecided one.
+# Functions of stand-ins raise PoisonUsed if it matters which of the two an operand is.
 Undecided = Either | Several
 StandIn = np.dtype | type | Undecided
 Chosen = tuple[np.dtype | type, ...]
 
 
 def kinds_of(operand: StandIn) -> tuple[type, ...]:
-    """The classes that a Python number may be of; none, if it is NumPy's in any case."""
+    """The classes that a Python number may have; none if it is certainly NumPy's."""
     if isinstance(operand, Undecided):
         return operand.kinds
     return (operand,) if isinstance(operand, type) else ()
 
 
 def in_order(kinds: Iterable[type]) -> tuple[type, ...]:
-    """Classes of Python's numbers, each once, as bool < int < float < complex."""
+    """Classes of Python's numbers, each once, in the order bool < int < float < complex."""
     found = set(kinds)
     return tuple(kind for kind in WEAK if kind in found)
 
@@ -128,7 +128,7 @@ def widest(operand: type | Several) -> type:
 
 
 def united(*groups: Sequence[Any] | None) -> tuple[Any, ...] | None:
-    """The values of several groups, each once and in a fixed order; None: not known."""
+    """The values of several groups, each once and in a fixed order; None if unknown."""
     found: dict[str, Any] = {}
     for group in groups:
         if group is None:
@@ -138,12 +138,12 @@ def united(*groups: Sequence[Any] | None) -> tuple[Any, ...] | None:
 
 
 def meanings(operands: Sequence[StandIn]) -> Iterator[Chosen]:
-    """The operands with each that is undecided as the one thing, and as the other."""
+    """The combinations of operands, with each undecided operand in each of its meanings."""
     return product(*(x.meanings if isinstance(x, Undecided) else (x,) for x in operands))
 
 
 def agreed(operands: Sequence[StandIn], answer: Callable[[Chosen], Answer]) -> Answer:
-    """What `answer` gives for dtypes and Python's kinds, whichever each operand is of. Raises PoisonUsed."""
+    """The result of `answer`, if it is the same for every meaning of the operands. Raises PoisonUsed."""
     undecided = next((operand for operand in operands if isinstance(operand, Undecided)), None)
     if undecided is None:
         (chosen,) = meanings(operands)
@@ -163,7 +163,7 @@ def agreed(operands: Sequence[StandIn], answer: Callable[[Chosen], Answer]) -> A
 
 
 def strong(stand_in: StandIn) -> np.dtype:
-    """The dtype that a Python number takes where NumPy makes an array of it."""
+    """The dtype of an array that NumPy makes from a Python number."""
     return agreed([stand_in], lambda chosen: _held(chosen[0]))
 
 
@@ -177,7 +177,7 @@ def _held(stand_in: StandIn) -> np.dtype:
 
 
 def sample(stand_in: np.dtype | type) -> Any:
-    """A number for NumPy to be asked with."""
+    """A sample number for questions to NumPy."""
     return stand_in.type(1) if isinstance(stand_in, np.dtype) else stand_in(1)
 
 
@@ -187,10 +187,11 @@ def sample(stand_in: np.dtype | type) -> Any:
 def loop_dtypes(
     ufunc: np.ufunc, operands: Sequence[StandIn], dtype: np.dtype | None = None, casting: str = "same_kind"
 ) -> tuple[np.dtype, ...]:
-    """The dtypes in which `ufunc` computes: of its operands, then of its results. `dtype` is asked of the results.
+    """The dtypes in which `ufunc` computes: those of its operands, then of its results. `dtype`: requested for the
+    results.
 
-    A comparison of Python ints only is one of int64 here (NumPy would compare objects).
-    Raises DTypeError with NumPy's text where the ufunc has no such loop, and for dtypes that mlirad does not have.
+    A comparison of Python ints alone uses int64 here (NumPy would compare objects). Raises DTypeError with NumPy's text
+    if the ufunc has no such loop, and for dtypes that mlirad does not support.
     """
     return agreed(operands, lambda chosen: _loop_dtypes(ufunc, chosen, dtype, casting))
 
@@ -211,10 +212,10 @@ def _loop_dtypes(ufunc: np.ufunc, operands: Chosen, dtype: np.dtype | None, cast
 def power_dtypes(
     base: StandIn, exponent: StandIn, known: Any = None, *, of_numpy: bool = False, of_array: bool = False
 ) -> tuple[np.dtype, ...]:
-    """The dtypes of `base ** exponent`, of np.power (of_numpy), and of the operator of an array (of_array).
+    """The dtypes of `base ** exponent`: in Python, in np.power (of_numpy), and for an array (of_array).
 
-    known: the exponent, if it is. Python's `2 ** -1` is a float. An array's operator squares where the exponent is the
-    int 2, and np.square makes int8 of bools.
+    known: the exponent, if it is known. Python's `2 ** -1` is a float. An array's operator squares if the exponent is
+    the int 2, and np.square of bools is int8.
     """
     if not of_numpy and base is int and exponent is int and known is not None and known < 0:
         base = float
@@ -224,7 +225,7 @@ def power_dtypes(
 
 
 def common_dtype(operands: Sequence[StandIn]) -> np.dtype:
-    """The dtype in which values of several dtypes are one array (`np.where`, `np.concatenate`, ...)."""
+    """The dtype of one array made of values of several dtypes (`np.where`, `np.concatenate`, ...)."""
     return agreed(operands, _common_dtype)
 
 
@@ -236,21 +237,21 @@ def _common_dtype(operands: Chosen) -> np.dtype:
 
 @cache
 def result_dtype(function: Callable[..., Any], dtype: np.dtype) -> np.dtype:
-    """The result's dtype of a function of one array (a reduction, say), found by calling it on ones."""
+    """The dtype of the result of a function of one array (such as a reduction), found by calling it on ones."""
     with numpys_refusal():
         return require_dtype(np.asarray(function(np.ones(1, dtype))).dtype, f"np.{function.__name__} of {dtype}")
 
 
 def must_fit(operand: StandIn, dtype: np.dtype) -> bool:
-    """Whether an operand that is promoted to `dtype` may be out of its range: a Python int, which is then refused."""
+    """Whether an operand that is promoted to `dtype` may be out of range: a Python int, which is then refused."""
     is_int = isinstance(operand, type | Several) and widest(operand) is int
     return is_int and dtype.kind in "iu" and dtype != _INT64
 
 
 def convert(value: Any, dtype: np.dtype) -> np.ndarray:
-    """A Python or NumPy number, or a constant array, in a dtype that it has been promoted to.
+    """A Python or NumPy number, or a constant array, in the dtype that it has been promoted to.
 
-    Raises StaticOverflowError for a Python int that is out of the dtype's range, as NumPy does.
+    Raises StaticOverflowError if a Python int is out of the dtype's range, as NumPy does.
     """
     with numpys_refusal():
         return np.asarray(value, dtype=dtype)
@@ -260,16 +261,16 @@ def convert(value: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def may_cast(source: StandIn, dtype: np.dtype, rule: Any) -> bool:
-    """Whether NumPy casts `source` by a rule: "no", "equiv", "safe", "same_kind" or "unsafe"."""
+    """Whether NumPy casts `source` to `target` by a rule: "no", "equiv", "safe", "same_kind" or "unsafe"."""
     with numpys_refusal():
         return np.can_cast(strong(source), dtype, rule)
 
 
 def is_cast_in_store(source: StandIn, dtype: np.dtype, *, is_array: bool, casts_scalars: bool) -> bool:
-    """Whether `target[...] = value` casts the value as arrays are cast, or it fits in any case; else it must fit.
+    """Whether `target[...] = value` needs no check of the value: it is cast like an array, or certainly fits.
 
-    Arrays are cast, 0-d ones too. A number must fit in an integer dtype: Python's in any, NumPy's in a signed one.
-    NumPy's are cast where they are stored as arrays are (casts_scalars: by a mask, say).
+    Arrays are cast, including 0-d ones. A Python number must fit in an integer dtype, and a NumPy number in a signed
+    one. NumPy's numbers are cast where they are stored like arrays (casts_scalars: by a mask, for example).
     """
     if is_array or dtype.kind not in "iu" or (isinstance(source, np.dtype) and source.kind == "c"):
         return True
@@ -283,9 +284,9 @@ def is_cast_in_store(source: StandIn, dtype: np.dtype, *, is_array: bool, casts_
 
 
 def joined(left: StandIn, right: StandIn) -> np.dtype | None:
-    """The dtype that holds either of two numbers, as the path is; None: the program would compute something else.
+    """The dtype that holds either of two numbers, depending on the path; None if it would change the result.
 
-    Python's join as bool < int < float, NumPy's only exactly. A Python number is held in the dtype of NumPy's.
+    Python's numbers join as bool < int < float, NumPy's only exactly. A Python number is held in NumPy's dtype.
     """
     left, right = (widest(x) if isinstance(x, Several) else x for x in (left, right))
     kinds = [x for x in (left, right) if isinstance(x, type)]
@@ -301,12 +302,12 @@ def joined(left: StandIn, right: StandIn) -> np.dtype | None:
 
 
 def holds_all(dtype: np.dtype, source: np.dtype) -> bool:
-    """Whether `dtype` holds the numbers of another; an int in a float is checked where it is converted."""
+    """Whether `dtype` can hold the numbers of another; an int in a float is checked where it is converted."""
     return source == dtype or (source.kind in "bi" and dtype in (_INT64, _FLOAT64))
 
 
 def holds(dtype: np.dtype, number: Any) -> bool:
-    """Whether a number that is known is the same number in `dtype`."""
+    """Whether a known number is the same number in `dtype`."""
     if dtype.kind == "c":
         return not isinstance(number, np.generic) or number.dtype == dtype
     if isinstance(number, np.generic):
@@ -323,11 +324,11 @@ def holds(dtype: np.dtype, number: Any) -> bool:
 
 
 def computed_in(element: Attribute) -> Attribute:
-    """The element type in which NumPy computes what is several operations on an element type: float32 for float16."""
+    """The element type in which NumPy computes composite functions of an element type: float32 for float16."""
     return types.F32 if element == types.F16 else element
 
 
-# --- dtypes that are named --------------------------------------------------------------------------------------
+# --- named dtypes -----------------------------------------------------------------------------------------------
 
 
 def dtype_of(spelling: Any) -> np.dtype:
@@ -337,7 +338,7 @@ def dtype_of(spelling: Any) -> np.dtype:
 
 
 def require_dtype(dtype: np.dtype, what: str) -> np.dtype:
-    """`dtype`, where mlirad has it. Raises DTypeError."""
+    """`dtype`, if mlirad supports it. Raises DTypeError."""
     if types.has_dtype(dtype):
         return dtype
     raise DTypeError(f"{what} is {dtype} in NumPy, which mlirad does not compile")

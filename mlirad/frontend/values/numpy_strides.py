@@ -1,4 +1,4 @@
-"""The strides that arrays have in NumPy: they decide what is a view. Kernels themselves work on C-contiguous copies.
+"""The strides that arrays have in NumPy: they decide whether a reshape is a view. Kernels work on C-contiguous copies.
 
 Reads: signatures, views. Writes: nothing. Leaves: strides in elements.
 """
@@ -29,12 +29,12 @@ def strides_of(leaf: ArrayLeaf) -> Strides:
 
 
 def unknown_strides(shape: Sequence[Size]) -> Strides:
-    """Strides by which no two axes are one."""
+    """Strides that distinguish all axes."""
     return tuple((2 * stride + 1) * UNKNOWN_STRIDE for stride in c_strides(shape))
 
 
 def strides_of_all(array: Ref) -> Strides | None:
-    """The strides of an array, whichever of its alternatives it is. None: it is C-contiguous."""
+    """The strides of an array, if all its alternatives have the same. None: it is C-contiguous."""
     views = [each.view for each in array.alternatives]
     if all(view.strides == c_strides(view.shape) for view in views):
         return None
@@ -42,7 +42,7 @@ def strides_of_all(array: Ref) -> Strides | None:
 
 
 def view_of_all(array: Ref) -> View:
-    """A view that lies as the array does, whichever of its alternatives it is."""
+    """A view with the array's layout, if all its alternatives have the same."""
     view, strides = array.alternatives[0].view, strides_of_all(array)
     return view if strides is None else dataclasses.replace(view, strides=strides)
 
@@ -57,19 +57,19 @@ def is_c_contiguous(view: View) -> bool:
 
 
 def elementwise(operands: Sequence[View]) -> Strides | None:
-    """The layout of an elementwise result: NumPy keeps the operands' layout. None: C-contiguous."""
+    """The layout of an elementwise result: NumPy keeps that of the operands. None: C-contiguous."""
     if all(is_c_contiguous(view) for view in operands):
         return None
     shapes = [view.shape for view in operands]
     if not all(map(is_static, shapes)):
-        # Their sizes do not matter if all are row-major.
+        # If all operands are row-major, their sizes do not matter.
         rank = max(map(len, shapes))
         row_major = all(view.ndim < 2 or list(view.strides) == sorted(view.strides, reverse=True) for view in operands)
         return None if row_major else unknown_strides((2,) * rank)
     try:
         shape = np.broadcast_shapes(*shapes)
     except ValueError:
-        return None  # refused where the op is made
+        return None  # the op refuses this itself
     if any(is_unknown(view) for view in operands):
         return unknown_strides(shape)
     shadows = [shadow(view.shape, view.strides) for view in operands]

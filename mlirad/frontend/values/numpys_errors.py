@@ -1,4 +1,4 @@
-"""What Python and NumPy raise while the compiler asks them, as compile-time errors of the same classes.
+"""Turns exceptions that Python and NumPy raise in the compiler into compile-time errors of the same classes.
 
 Reads: exceptions. Writes: nothing. Leaves: CompileErrors with Python's and NumPy's own texts.
 """
@@ -17,7 +17,7 @@ from mlirad.errors import (
     StaticZeroDivisionError,
 )
 
-# The first that matches counts: an AxisError is an IndexError and a ValueError, and about shapes.
+# The first match counts: an AxisError is both an IndexError and a ValueError, and is about shapes.
 _REFUSALS: tuple[tuple[type[Exception], type[CompileError]], ...] = (
     (np.exceptions.AxisError, ShapeError),
     (OverflowError, StaticOverflowError),
@@ -29,7 +29,8 @@ _REFUSALS: tuple[tuple[type[Exception], type[CompileError]], ...] = (
 
 
 class numpys_refusal:
-    """What Python or NumPy raises in here becomes the CompileError that is also an instance of it."""
+    """Turn an exception that Python or NumPy raises inside into the CompileError that is also an instance of its
+    class."""
 
     def __enter__(self) -> None:
         pass

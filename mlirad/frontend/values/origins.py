@@ -1,10 +1,10 @@
-"""Where traced numbers come from, while a loop is searched for what it carries.
+"""The origins of traced numbers, while the interpreter finds out what a loop carries.
 
-Reads: values, states. Writes: nothing. Leaves: them with other origins.
+Reads: values, states. Writes: nothing. Leaves: the same values with other origins.
 
-What a loop carries has one origin during a pass over the body: the Mark of its key in the loop's header. After the
-pass the marks in the origins of a key say on which keys it depends, so that the origins of all keys follow at once: in
-a chain of numbers, each made of the one before, they would otherwise move on by one number in each pass.
+During a pass over the body, a loop-carried value has one origin: the Mark of its key in the loop's header. After the
+pass, the marks in the origins of a key say which keys it depends on, and all origins follow at once. Without marks, a
+chain of numbers, each computed from the one before, would need one pass for each number.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Origins = frozenset[Hashable]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Mark:
-    """What a loop carries under one key, as an origin."""
+    """The origin of the value that a loop carries under a key."""
 
     key: Hashable
 
 
 def with_origins(value: Value, change: Callable[[Origins], Origins]) -> Value:
-    """The value with other origins for each number in it, and each size that only the run knows."""
+    """The value, with new origins for each number and each run-time size in it."""
 
     def changed(leaf: Value) -> Value:
         if isinstance(leaf, Traced):
@@ -47,7 +47,7 @@ def state_with_origins(state: State, change: Callable[[Origins], Origins]) -> St
 
 
 def resolved(origins: Origins, known: Mapping[Mark, Origins]) -> Origins:
-    """The origins with what is known of its key for each mark, and for the marks in that."""
+    """The origins, with each mark replaced by the known origins of its key, transitively."""
     if not any(isinstance(origin, Mark) and origin in known for origin in origins):
         return origins
     found: set[Hashable] = set()
@@ -62,7 +62,7 @@ def resolved(origins: Origins, known: Mapping[Mark, Origins]) -> Origins:
 
 
 def dependent(doubtful: Collection[Mark], known: Mapping[Mark, Origins], apart_from: Origins) -> set[Mark]:
-    """Which of the keys depend on anything else than one another. apart_from: origins that do not count."""
+    """The keys that depend on anything other than one another. apart_from: origins that do not count."""
     readers: dict[Hashable, list[Mark]] = {mark: [] for mark in doubtful}
     waiting: list[Mark] = []
     for mark in doubtful:

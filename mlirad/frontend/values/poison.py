@@ -1,6 +1,6 @@
-"""Names that are bound to things which cannot be one value, and the exception where such a name is used.
+"""Poison: a name whose values on different paths cannot be merged. Using such a name raises an exception.
 
-Reads: nothing. Writes: nothing. Leaves: Poison, which a join binds; PoisonUsed, which whoever needs the value raises.
+Reads: nothing. Writes: nothing. Leaves: Poison, which a join binds; PoisonUsed, raised where the value is needed.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from mlirad.location import SourceLocation
 
 @dataclass(frozen=True, eq=False)
 class Poison:
-    """Bound, but to things that cannot be one value. Raises only where it is used; `loop` can be unrolled then.
+    """Bound, but to values that cannot be merged. It raises only where it is used; then `loop` can be unrolled.
 
-    grows: of a list, its number and what its elements have in common, if it can be kept in arrays that grow.
+    grows: for a list that can be kept in growing arrays, its number and the common element.
     """
 
     why: str
@@ -28,9 +28,9 @@ class Poison:
 
 
 class Unresolved(Exception):
-    """A value is needed that is not known while compiling, or that is not one value.
+    """A value is needed that is unknown while compiling, or that could not be merged.
 
-    location, callers, library: as of a CompileError, which it becomes if compiling in another way does not help.
+    location, callers, library: as in CompileError, which it becomes if compiling in another way does not help.
     """
 
     def __init__(self, message: str):

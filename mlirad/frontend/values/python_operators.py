@@ -1,9 +1,9 @@
-"""Python's operators and NumPy's protocols, of the frontend's values that are known at run time only.
+"""Python's operators and NumPy's protocols for the frontend's run-time values.
 
-Reads: operands. Writes: nd ops, by the functions in Meanings. Leaves: what these give.
+Reads: operands. Writes: nd ops, through the functions in Meanings. Leaves: the results of these functions.
 
-What `x + y` and `np.sin(x)` compile to is written in files that import the values. numpy_calls.py, which imports all of
-these, installs their functions here.
+The files that compile `x + y` and `np.sin(x)` import the values. numpy_calls.py, which imports all of these files,
+installs their functions here.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Meanings:
-    """What operators and functions mean on values.
+    """The functions that compile operators and calls.
 
-    binary, unary: Python's operator that a ufunc stands for (np.add: +). call: a function with its positional and its
-    keyword arguments. array: `np.array` of a list or tuple, in a dtype if one is given.
+    binary, unary: Python's operator for a ufunc (np.add: +). call: a function with its positional and keyword
+    arguments. array: `np.array` of a list or tuple, in a dtype if one is given.
     """
 
     binary: Callable[[np.ufunc, Any, Any], Any]
@@ -33,7 +33,7 @@ _installed: Meanings | None = None
 
 
 def install(meanings: Meanings) -> None:
-    """Makes the functions known that compile operators and calls. Needed before the first operator."""
+    """Install the functions that compile operators and calls. Needed before the first operator."""
     global _installed
     _installed = meanings
 
@@ -45,13 +45,13 @@ def meanings() -> Meanings:
 
 
 class Operators:
-    """What makes `x + y` and `np.sin(x)` mean what they mean on numbers and arrays."""
+    """Gives a value Python's operators and NumPy's protocols: `x + y` and `np.sin(x)` compile themselves."""
 
-    # Above what NumPy's own classes have, so that theirs defer to ours.
+    # Higher than the priority of NumPy's own classes, so their operators defer to ours.
     __array_priority__ = 1000.0
 
     def as_operand(self) -> Any:
-        """The value as an operand of a function of numbers and whole arrays. Raises where it is none."""
+        """The value as an operand of functions of numbers and whole arrays. Raises if it is neither."""
         raise NotImplementedError
 
     def _binary(self, ufunc: np.ufunc, left: Any, right: Any) -> Any:

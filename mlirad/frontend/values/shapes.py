@@ -1,4 +1,4 @@
-"""Shapes, axes and orders that are known at compile time: asked of NumPy itself.
+"""Shapes, axes and orders known at compile time, computed by NumPy itself.
 
 Reads: shapes, axes. Writes: nothing. Leaves: shapes, axes and orders, or NumPy's own refusal as a CompileError.
 """
@@ -15,7 +15,7 @@ from mlirad.frontend.values.numpys_errors import numpys_refusal
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that shapes broadcast to. Raises ShapeError with the text of NumPy's ufuncs."""
+    """The broadcast shape. Raises ShapeError with the text of NumPy's ufuncs."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -25,8 +25,8 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
-    """The axes that the `axis=` of a reduction names, increasing and non-negative; None names all. Raises ShapeError,
-    and DTypeError for what is neither an integer nor a tuple of integers."""
+    """The axes that the `axis=` of a reduction names, increasing and non-negative; None names all. Raises ShapeError;
+    raises DTypeError unless it is an integer or a tuple of integers."""
     if axis is None:
         return tuple(range(rank))
     named = axis if isinstance(axis, tuple) else (axis,)
@@ -35,7 +35,7 @@ def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
 
 
 def normalize_axis(axis: Any, rank: int) -> int:
-    """The one axis that `axis=` names, non-negative. Raises ShapeError, and DTypeError for what is no integer."""
+    """The one axis that `axis=` names, non-negative. Raises ShapeError; raises DTypeError unless it is an integer."""
     with numpys_refusal():
         return np.lib.array_utils.normalize_axis_index(_as_index(axis), rank)
 

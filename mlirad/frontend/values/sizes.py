@@ -1,8 +1,7 @@
-"""Sizes of arrays that are known only at run time: what they are made of, which are equal, and how shapes broadcast.
+"""Sizes of arrays known only at run time: how to compute them, which are equal, and how shapes broadcast.
 
-Reads: shapes, i64 values. Writes: nd.dim, and the checks that sizes are equal where that is not known. Leaves: shapes,
-whose sizes are ints and Dims. Asking a Dim for its number raises NeedStatic, so code for static shapes never computes
-with it.
+Reads: shapes, i64 values. Writes: nd.dim, and run-time checks that sizes are equal. Leaves: shapes made of ints and
+Dims. Asking a Dim for its number raises NeedStatic, so code for static shapes never computes with it.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ from mlirad.frontend.values.known_facts import recall, remember
 from mlirad.frontend.values.poison import Unresolved
 from mlirad.frontend.values.shapes import broadcast_shapes as broadcast_static
 
-# The origin of a number that was read from an array: no unrolling and no specialisation makes it static.
+# The origin of a number read from an array: neither unrolling nor specialisation makes it static.
 DATA = "data"
-# What a type, and a pattern, has for a size that only the run knows.
+# A size known only at run time, in a type or a pattern.
 TRACED = -1
-# Where the size of a NumPy array without memory does not matter.
+# A stand-in for an unknown size, in questions to NumPy that do not depend on it.
 STAND_IN = 2
 
 Pattern = tuple[int, ...]
 
 
 class NeedStatic(Unresolved):
-    """A traced number stands where it must be known at compile time.
+    """A traced number is used where it must be known at compile time.
 
     origins: the arguments and loops it comes from, or DATA. what: what it is needed for ("the shape of np.zeros").
     """
@@ -50,7 +49,7 @@ class NeedStatic(Unresolved):
 
 @dataclass(frozen=True, eq=False)
 class Dim:
-    """A size that only the run knows: an i64, which is not negative. origins: as of a Traced."""
+    """A size known only at run time: an i64 that is not negative. origins: as in Traced."""
 
     expr: Expr
     origins: frozenset[Hashable] = frozenset()
@@ -86,7 +85,7 @@ def value_of(size: Size) -> affine.Int:
 
 
 def as_size(value: affine.Int, origins: frozenset[Hashable]) -> Size:
-    """The size that a number is: an int, where it is known."""
+    """A number as a size: an int if known."""
     number = affine.form_of(value).number
     return Dim(affine.as_expr(value), origins) if number is None else number
 
@@ -96,19 +95,19 @@ def is_static(shape: Sequence[Size]) -> TypeGuard[Sequence[int]]:
 
 
 def pattern(shape: Sequence[Size]) -> Pattern:
-    """The shape as types have it."""
+    """The shape as types write it, with TRACED for run-time sizes."""
     if is_static(shape):
         return tuple(shape)
     return tuple(TRACED if isinstance(size, Dim) else size for size in shape)
 
 
 def lengths(shape: Sequence[Size]) -> list[Expr]:
-    """The sizes that the pattern leaves open, in order."""
+    """The run-time sizes of the pattern, in order."""
     return [size.expr for size in shape if type(size) is Dim]
 
 
 def stand_in(shape: Sequence[Size]) -> tuple[int, ...]:
-    """A shape of ints, for questions to NumPy whose answers do not depend on the unknown sizes."""
+    """The shape in ints, for questions to NumPy that do not depend on the unknown sizes."""
     if is_static(shape):
         return tuple(shape)
     return tuple(STAND_IN if isinstance(size, Dim) else size for size in shape)
@@ -119,24 +118,24 @@ def origins_of(shape: Sequence[Size]) -> frozenset[Hashable]:
 
 
 def require_static(shape: Sequence[Size], what: str) -> tuple[int, ...]:
-    """The shape, of ints only. Raises NeedStatic."""
+    """The shape, if it is all ints. Raises NeedStatic."""
     if not is_static(shape):
         raise NeedStatic(origins_of(shape), what)
     return tuple(shape)
 
 
 def require_known(shape: Sequence[Size], what: str) -> Pattern:
-    """The shape as a result has it: sizes that depend on data stay open, others must be known. Raises NeedStatic."""
+    """The shape of a result: sizes that depend on data stay open, others must be known. Raises NeedStatic."""
     require_static([size for size in shape if not (isinstance(size, Dim) and DATA in size.origins)], what)
     return pattern(shape)
 
 
 def of_shape(shape: Sequence[Size], element: Attribute) -> Attribute:
-    """The type of a value of a shape: a scalar for the shape ()."""
+    """The type of a value of this shape: a scalar for the shape ()."""
     return types.of_shape(pattern(shape), element)
 
 
-# --- of values --------------------------------------------------------------------------------------------------
+# --- sizes of values --------------------------------------------------------------------------------------------
 
 
 def remember_shape(contents: Expr, shape: Sequence[Size]) -> None:
@@ -169,7 +168,7 @@ def _size_of(x: Expr, axis: int) -> Dim:
 
 
 def full(value: Expr, shape: Sequence[Size]) -> Expr:
-    """An array of one number; the number itself for the shape ()."""
+    """An array filled with one number; the number itself for the shape ()."""
     return full_of(value, pattern(shape), lengths(shape)) if len(shape) else value
 
 
@@ -181,7 +180,7 @@ def filled(number: Any, shape: Sequence[Size], element: Attribute) -> Expr:
 
 
 def fitted(x: Expr, shape: Sequence[Size]) -> Expr:
-    """x in the type of this shape, which x is known to have."""
+    """x, cast to the type of this shape, which x is known to have."""
     if x.shape == pattern(shape):
         return x
     zero = constant(0, types.I64)
@@ -189,7 +188,7 @@ def fitted(x: Expr, shape: Sequence[Size]) -> Expr:
 
 
 def stretched(x: Expr, shape: Sequence[Size]) -> Expr:
-    """x broadcast to `shape`; it is known that x can be. Axes of size 1 are stretched, new axes come in front."""
+    """x broadcast to `shape`, which is known to be possible. Axes of size 1 are stretched, new axes come first."""
     if x.shape == pattern(shape):
         return x
     offset = len(shape) - len(x.shape)
@@ -203,7 +202,7 @@ def stretched(x: Expr, shape: Sequence[Size]) -> Expr:
 
 
 def require_equal(x: Size, y: Size, message: str, error: str = "ValueError") -> None:
-    """An exception at run time unless two sizes are equal; the message has {0} and {1} for them."""
+    """Raise an exception at run time unless two sizes are equal; the message shows them as {0} and {1}."""
     if x == y:
         return
     first, second = affine.as_expr(value_of(x)), affine.as_expr(value_of(y))
@@ -211,7 +210,7 @@ def require_equal(x: Size, y: Size, message: str, error: str = "ValueError") -> 
 
 
 def text(shape: Sequence[Size], axis: int | None = None, place: int = 0) -> str:
-    """A shape in a message; the size of `axis` is the check's argument number `place`."""
+    """A shape in a message; the size of `axis` is argument number `place` of the check."""
     parts = [f"{{{place}}}" if own == axis else repr(size) for own, size in enumerate(shape)]
     return f"({','.join(parts)}{',' if len(parts) == 1 else ''})"
 
@@ -220,14 +219,15 @@ OPERANDS = ("ValueError", "operands could not be broadcast together with shapes"
 
 
 def broadcast_shapes(*shapes: Shape, mismatch: tuple[str, str] = OPERANDS) -> Shape:
-    """The shape that shapes broadcast to. Raises ShapeError; sizes that may differ are compared at run time.
+    """The broadcast shape. Raises ShapeError; sizes that may differ are compared at run time.
 
-    Only a size that is 1 at compile time is stretched. mismatch: the exception of the run, and how its message begins.
+    Only a size that is 1 at compile time is stretched. mismatch: the exception at run time, and the start of its
+    message.
     """
     static = [tuple(shape) for shape in shapes if is_static(shape)]
     if len(static) == len(shapes):
         if static.count(static[0]) == len(static):
-            return static[0]  # most often; to ask NumPy takes time
+            return static[0]  # the usual case; asking NumPy takes time
         return broadcast_static(*static)
     rank = max(map(len, shapes))
     return tuple(_broadcast_axis(shapes, axis - rank, mismatch) for axis in range(rank))
@@ -258,7 +258,7 @@ def _is_one(size: Size) -> bool:
 def require_broadcast(own: Shape, shape: Shape, message: str) -> bool:
     """Whether an array of shape `own` may broadcast to `shape`, which stays as it is.
 
-    Sizes that may differ are compared at run time. The message has {own} and {shape}.
+    Sizes that may differ are compared at run time. The message contains {own} and {shape}.
     """
     offset = len(shape) - len(own)
     if offset < 0:
@@ -272,7 +272,7 @@ def require_broadcast(own: Shape, shape: Shape, message: str) -> bool:
 
 
 def total(shape: Sequence[Size]) -> Size:
-    """How many elements there are."""
+    """The number of elements."""
     result: Size = 1
     for size in shape:
         result = size * result if isinstance(size, Dim) else result * size

@@ -17,20 +17,20 @@ from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.value_parts import Renaming, inside
 from mlirad.frontend.values.values import Closure, Entry, Growth, Maybe, Object, Ref, Static, Tuple, Value
 
-# Where a value stands: ("frame", number, name), ("temp", position) or ("item", object, position).
+# The place of a value: ("frame", number, name), ("temp", position) or ("item", object, position).
 Place = tuple[str | int, ...]
 # The live names of each active frame; None: all of them.
 Live = Mapping[int, frozenset[str] | None]
-# The names, and the frames they stand in, that a closure may look up.
+# The names that a closure may look up, and their frames.
 SeenBy = Callable[[Closure], Iterable[tuple[int, str]]]
 
 
 @dataclass
 class State:
-    """frames: the names of every frame that can still be seen; heap: objects; store: the contents of cells; temps: the
-    operands already evaluated of expressions under evaluation. `live` is what the state was trimmed to, if it was.
-    held: the cells and objects of which there are copies that stand for them, in lists that grow (whose Growth says so)
-    or since a join (a Poison says where): they may not be changed any more."""
+    """frames: the names of every frame that can still be seen; heap: objects; store: the contents of cells; temps:
+    operands already evaluated, of unfinished expressions. live: the names that the state was trimmed to, if it was.
+    held: cells and objects that have been replaced by copies, in lists that grow (named by a Growth) or at a join
+    (named by a Poison). They may no longer change."""
 
     frames: dict[int, dict[str, Value]] = field(default_factory=dict)
     heap: dict[int, Entry] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class State:
         return State(frames, dict(self.heap), dict(self.store), self.temps, held=dict(self.held))
 
     def places(self) -> Iterator[tuple[Place, Value]]:
-        """Every place outside the heap, in one fixed order, with its value."""
+        """Every place outside the heap with its value, in a fixed order."""
         for number in sorted(self.frames):
             for name, value in sorted(self.frames[number].items()):
                 yield ("frame", number, name), value
@@ -52,13 +52,13 @@ class State:
             yield ("temp", position), value
 
     def values(self) -> Iterator[Value]:
-        """Every value, those in the heap included."""
+        """Every value, including those in the heap."""
         yield from (value for _, value in self.places())
         for entry in self.heap.values():
             yield from entry.items
 
     def is_live(self, place: Place) -> bool:
-        """Whether the state, as trimmed, would hold the place's value if there were one."""
+        """Whether the trimmed state would hold this place's value, if there were one."""
         if self.live is None or place[0] != "frame":
             return place[0] == "frame"
         number, name = place[1], place[2]
@@ -66,9 +66,9 @@ class State:
         return names is None or name in names
 
     def decide(self, known: State) -> None:
-        """Numbers that may be Python's or NumPy's, or of several classes, are what they are in `known`.
+        """The state in which undecided numbers (Python's or NumPy's, or of several classes) are as in `known`.
 
-        This state comes from it. Both are of one form: this one is a merge of `known` with another one.
+        This state comes from `known`, and both have one form: it is a merge of `known` with another state.
         """
         origin: dict[int, int] = {}
 
@@ -101,7 +101,7 @@ class State:
             self.temps = tuple(map(decided, self.temps, known.temps))
 
     def mapped(self, change: Callable[[Value], Value]) -> State:
-        """The state with every value changed, the contents of cells apart."""
+        """The state with every value changed, except the contents of cells."""
         frames = {n: {name: change(value) for name, value in names.items()} for n, names in self.frames.items()}
         heap = {
             number: dataclasses.replace(entry, items=tuple(change(item) for item in entry.items))
@@ -120,7 +120,7 @@ class State:
 
 @dataclass
 class Reached:
-    """What can be seen from some values: cells, objects, and names that closures capture."""
+    """Everything visible from some values: cells, objects, and names that closures capture."""
 
     cells: set[int] = field(default_factory=set)
     objects: set[int] = field(default_factory=set)
@@ -148,8 +148,8 @@ def reached(state: State, roots: Iterable[Value], seen_by: SeenBy) -> Reached:
 
 
 def trim(state: State, live: Live, seen_by: SeenBy) -> State:
-    """The state without what is dead: names that are not live and not captured by a live closure, and what only
-    they refer to. A frame that is not active (not in `live`) keeps what closures see of it."""
+    """The state without dead parts: names that are neither live nor captured by a live closure, and what only they
+    refer to. A frame that is not active (not in `live`) keeps only what closures see of it."""
     roots: list[Value] = list(state.temps)
     for number, names in live.items():
         frame = state.frames.get(number, {})

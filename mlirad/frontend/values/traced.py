@@ -1,7 +1,7 @@
-"""The value class of the frontend: a number or the contents of an array, known at run time only.
+"""The value class of the frontend: a number or the contents of an array, known only at run time.
 
-Reads: dtypes and shapes. Writes: nd ops at the insertion point. Leaves: Traced values. Python's operators on them are
-in operators.py, NumPy's functions in numpy_calls.py; both mean what they mean on numbers and arrays.
+Reads: dtypes and shapes. Writes: nd ops at the insertion point. Leaves: Traced values. operators.py compiles Python's
+operators on them, numpy_calls.py NumPy's functions; both behave as on numbers and arrays.
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ Number = bool | int | float | complex | np.bool_ | np.number
 class Traced(Operators):
     """A number, or the contents of an array.
 
-    expr: a builtin scalar or a tensor. weak: from a Python number (NEP 50). zero_d: of a 0-d array, and no scalar.
-    origins: what an integer comes from (arguments, loops, DATA); operators unite them. either: of a number that is not
-    weak, that it is a Python number on another path. several: of a Python number, that it is of another class
-    on another path.
+    expr: a builtin scalar or a tensor. weak: from a Python number (NEP 50). zero_d: a 0-d array, not a scalar. origins:
+    what an integer comes from (arguments, loops, DATA); operators unite them. either: set if a NumPy number is a Python
+    number on another path. several: set if a Python number has another class on another path.
     """
 
     expr: Expr
@@ -55,7 +54,7 @@ class Traced(Operators):
         return len(self.expr.shape)
 
     def static_shape(self, function: str) -> tuple[int, ...]:
-        """The shape, where a function must know it at compile time. Raises NeedStatic."""
+        """The shape, which a function needs at compile time. Raises NeedStatic."""
         return sizes.require_static(self.shape, f"the shape of an argument of {function}")
 
     @property
@@ -73,12 +72,12 @@ class Traced(Operators):
 
     @property
     def is_array(self) -> bool:
-        """Whether Python sees an ndarray, and not a number."""
+        """Whether Python sees an ndarray rather than a number."""
         return self.zero_d or self.ndim > 0
 
     @property
     def contents(self) -> Expr:
-        """The tensor that a cell holds for this value, of rank 0 too."""
+        """The tensor that a cell holds for this value, even for rank 0."""
         return self.expr if self.expr.is_tensor else reshape(self.expr, types.tensor((), self.expr.element))
 
     @property
@@ -107,14 +106,14 @@ class Traced(Operators):
 
 
 def is_python_number(x: Any) -> bool:
-    """Whether Python's rules hold for x among Python's numbers (np.float64 is a float, but a NumPy scalar)."""
+    """Whether x follows Python's rules beside a Python number (np.float64 is a float, but a NumPy scalar)."""
     if isinstance(x, Traced):
         return x.weak
     return isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic)
 
 
 def is_static(x: Any) -> bool:
-    """Whether x holds no traced value, however deep in lists, tuples, slices and dicts."""
+    """Whether x contains no traced value, at any depth of lists, tuples, slices and dicts."""
     if isinstance(x, list | tuple):
         return all(is_static(item) for item in x)
     if isinstance(x, dict):
@@ -125,14 +124,14 @@ def is_static(x: Any) -> bool:
 
 
 def require_static(x: Any, what: str) -> Any:
-    """x, where it is known at compile time. Raises NeedStatic with the origins of what is not."""
+    """x, if it is known at compile time. Otherwise raises NeedStatic with the origins of the unknown parts."""
     if not is_static(x):
         raise NeedStatic(origins_of(x), what)
     return x
 
 
 def origins_of(*values: Any) -> frozenset[Hashable]:
-    """What values come from. The elements of an array are data."""
+    """The origins of values. The elements of an array are data."""
     found: set[Hashable] = set()
     for value in values:
         if isinstance(value, Traced):
@@ -151,7 +150,7 @@ def origins_of(*values: Any) -> frozenset[Hashable]:
 
 
 def as_operand(x: Any, dtype: np.dtype | None = None) -> Traced | Number:
-    """What NumPy makes of an operand: arrays (of a dtype) of lists and tuples; numbers stay as they are.
+    """An operand as NumPy sees it: lists and tuples become arrays (of a dtype); numbers stay as they are.
 
     Raises DTypeError.
     """
@@ -170,7 +169,7 @@ def as_operand(x: Any, dtype: np.dtype | None = None) -> Traced | Number:
 
 
 def as_traced(x: Any) -> Traced:
-    """x as a value at run time; a Python number stays weak."""
+    """x as a run-time value; a Python number stays weak."""
     x = as_operand(x)
     if isinstance(x, Traced):
         return x
@@ -179,11 +178,11 @@ def as_traced(x: Any) -> Traced:
 
 
 _LARGEST_CONSTANT = 2**24
-"""Bytes. LLVM reads constants as text: much larger ones take minutes, and then all memory."""
+"""Bytes. LLVM reads constants as text: much larger ones take minutes, and then all the memory."""
 
 
 def of_array(x: np.ndarray) -> Traced:
-    """A constant array. Raises UnsupportedSyntaxError if it is too large to be a part of the code."""
+    """A constant array. Raises UnsupportedSyntaxError if it is too large to be compiled into the code."""
     if x.nbytes > _LARGEST_CONSTANT:
         text = f"a constant array of {x.nbytes:,} bytes is too large to be compiled into the code"
         raise UnsupportedSyntaxError(text, hint="make it outside and pass it as an argument")
@@ -192,7 +191,8 @@ def of_array(x: np.ndarray) -> Traced:
 
 
 def stand_in(x: Traced | Number) -> StandIn:
-    """What stands for x where NumPy is asked for a dtype. It makes arrays of what is of a subclass of int or float."""
+    """A stand-in for x in questions to NumPy about dtypes. An instance of a subclass of int or float becomes an
+    array."""
     if isinstance(x, Traced) and x.several is not None:
         return x.several
     if is_python_number(x):
@@ -204,7 +204,7 @@ def stand_in(x: Traced | Number) -> StandIn:
 
 
 def python_kind(x: Any) -> type:
-    """bool, int, float or complex: the kind of a Python number, of an IntEnum too."""
+    """The kind of a Python number, also of an IntEnum: bool, int, float or complex."""
     return x.kind if isinstance(x, Traced) else nep50.kind_of_number(x)
 
 
@@ -222,9 +222,9 @@ def visible_shape(shape: Shape) -> tuple[int | Traced, ...]:
 
 
 def in_type(x: Traced | Number, dtype: np.dtype, shape: Shape) -> Expr:
-    """x in the dtype it is promoted to, and broadcast.
+    """x, cast to the dtype it is promoted to, and broadcast.
 
-    A Python int that is out of the dtype's range is an OverflowError, of the compiler's or at run time.
+    A Python int out of the dtype's range is an OverflowError, at compile time or run time.
     """
     element = types.from_dtype(dtype)
     if not isinstance(x, Traced):
@@ -236,7 +236,7 @@ def in_type(x: Traced | Number, dtype: np.dtype, shape: Shape) -> Expr:
 
 
 def check_range(value: Expr, dtype: np.dtype) -> None:
-    """OverflowError at run time, unless the i64 `value` is in the range of an integer dtype."""
+    """Raise OverflowError at run time unless the i64 `value` is in the range of an integer dtype."""
     limits = np.iinfo(dtype)
     fits = value >= int(limits.min)
     if dtype != np.uint64:
@@ -245,7 +245,7 @@ def check_range(value: Expr, dtype: np.dtype) -> None:
 
 
 def cast(x: Traced | Number, dtype: np.dtype) -> Traced:
-    """`x.astype(dtype)`: strong, and of the same shape and kind (scalar or 0-d array)."""
+    """`x.astype(dtype)`: strong, with the same shape and kind (scalar or 0-d array)."""
     element = types.from_dtype(dtype)
     if not isinstance(x, Traced):
         return Traced(constant(nep50.convert(np.asarray(x).astype(dtype), dtype), element))

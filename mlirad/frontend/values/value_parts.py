@@ -1,4 +1,4 @@
-"""The values in a value: visited, changed and renamed."""
+"""Visits, changes and renames the values inside a value."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from mlirad.frontend.values.values import (
     Value,
 )
 
-# The values that hold no others. Most are of these.
+# The values that contain no others: the most common ones.
 SIMPLE = frozenset({Static, Traced, Ref, Object, Poison, PullbackValue, Buffer})
 
 
 def parts_of(value: Value) -> tuple[Value, ...]:
-    """The values that a value holds directly (what it refers to in the state not included)."""
+    """The values that a value contains directly (without those that it refers to in the state)."""
     if value.__class__ in SIMPLE:
         return ()
     match value:
@@ -61,7 +61,7 @@ def parts_of(value: Value) -> tuple[Value, ...]:
 
 
 def with_parts(value: Value, parts: tuple[Value, ...]) -> Value:
-    """The same value, holding other values."""
+    """The same value with other parts."""
     match value:
         case Tuple():
             return dataclasses.replace(value, items=parts)
@@ -91,7 +91,7 @@ def with_parts(value: Value, parts: tuple[Value, ...]) -> Value:
 
 @dataclass(frozen=True)
 class Renaming:
-    """How SSA values, cells and objects are renamed, all at once."""
+    """A simultaneous renaming of SSA values, cells and objects."""
 
     ssa: Callable[[SSAValue], SSAValue] = lambda value: value
     cell: Callable[[int], int] = lambda cell: cell
@@ -140,14 +140,14 @@ class Renaming:
 
 
 def with_leaves(value: Value, change: Callable[[Value], Value]) -> Value:
-    """The value with each value in it changed that holds no others."""
+    """The value, with each value in it changed that contains no others."""
     if value.__class__ in SIMPLE:
         return change(value)
     return with_parts(value, tuple(with_leaves(part, change) for part in parts_of(value)))
 
 
 def without_snapshots(value: Value) -> Value:
-    """The value with nothing known of what its arrays hold."""
+    """The value, without the known contents of its arrays."""
 
     def stripped(leaf: Value) -> Value:
         return Ref(leaf.alternatives, leaf.selector) if isinstance(leaf, Ref) and leaf.snapshot is not None else leaf
@@ -156,7 +156,7 @@ def without_snapshots(value: Value) -> Value:
 
 
 def read_only(value: Value) -> Value:
-    """The value, its arrays being views that are not to be written."""
+    """The value, with its arrays as read-only views."""
     if isinstance(value, Ref):
         views = (dataclasses.replace(each.view, readonly=True) for each in value.alternatives)
         return value.seen_as(views, lambda view: dataclasses.replace(view, readonly=True))
@@ -164,7 +164,7 @@ def read_only(value: Value) -> Value:
 
 
 def inside(value: Value) -> Iterable[Value]:
-    """A value and the values it holds, all the way down."""
+    """A value and all values inside it."""
     return (value,) if value.__class__ in SIMPLE else _inside(value)
 
 

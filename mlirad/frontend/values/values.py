@@ -1,7 +1,7 @@
-"""What a Python expression evaluates to while a function is compiled.
+"""The values of Python expressions while a function is compiled.
 
-Reads: nothing of the program. Writes: nothing. Leaves: immutable values; what can change (contents of arrays, items of
-lists) is in the state, under the cell's or the object's number.
+Reads: nothing of the program. Writes: nothing. Leaves: immutable values. Everything that can change (contents of
+arrays, items of lists) is in the state, under the cell's or the object's number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Static:
     """An object known at compile time: a number, str, None, dtype, slice, range, function, module, class.
 
-    path: where it was found around the function, if its attributes are to be guarded.
+    path: where the function found it outside, if its attributes need guards.
     """
 
     value: Any
@@ -40,7 +40,7 @@ class Static:
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """One array that a reference may stand for: a view of a cell."""
+    """One array that a reference may refer to: a view of a cell."""
 
     cell: int
     view: View
@@ -48,7 +48,7 @@ class Alternative:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The elements of an array that may be one of several, as one value: a view of `contents`, as long as the cells of
+    """The elements of an array that may be one of several, as one value: a view of `contents`, valid while the cells of
     its alternatives hold `cells`."""
 
     view: View
@@ -58,10 +58,10 @@ class Snapshot:
 
 @dataclass(frozen=True, eq=False)
 class Ref:
-    """An array: one of `alternatives`, all of one shape and dtype; the i64 `selector` says which, of several.
+    """An array: one of `alternatives`, which share a shape and dtype; the i64 `selector` chooses if there are several.
 
-    No two alternatives are views of one cell by the same lens: such are one, whose starts are selected. snapshot: its
-    elements without the selection, where they are known.
+    No two alternatives are views of one cell with the same steps: such views are merged, and their starts selected.
+    snapshot: the elements without the selection, if known.
     """
 
     alternatives: tuple[Alternative, ...]
@@ -73,7 +73,7 @@ class Ref:
         return self.alternatives[0].view.shape
 
     def seen_as(self, views: Iterable[View], of_snapshot: Callable[[View], View | None]) -> Ref:
-        """The array with other views of its cells; of_snapshot: makes the same of the view of its snapshot."""
+        """The array with other views of its cells; of_snapshot: makes the same view of the snapshot."""
         alternatives = tuple(Alternative(each.cell, view) for each, view in zip(self.alternatives, views, strict=True))
         snapshot = self.snapshot
         if snapshot is not None:
@@ -82,7 +82,7 @@ class Ref:
         return Ref(alternatives, self.selector, snapshot)
 
     def current(self, store: Mapping[int, Expr]) -> Snapshot | None:
-        """The snapshot, if it is what the array holds now."""
+        """The snapshot, if it is still the contents of the array."""
         if self.snapshot is None:
             return None
         pairs = zip(self.alternatives, self.snapshot.cells, strict=True)
@@ -133,18 +133,18 @@ class Closure:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A method or a dataclass's function together with what it is called on."""
+    """A method, or a function of a dataclass, with the object that it is called on."""
 
     receiver: Value
     name: str
-    function: Any = None  # None: a method of the receiver's kind; or what Python calls with the receiver first
+    function: Any = None  # None: a method of the receiver's kind; otherwise Python calls it with the receiver first
 
 
 @dataclass(frozen=True, eq=False)
 class Lazy:
     """range, enumerate, zip, map or reversed of values, or a view of a dict: evaluated element by element.
 
-    used: of an iterator, a list whose one item says whether it has been used up.
+    used: for an iterator, a list with one item that says whether it is used up.
     """
 
     kind: type
@@ -154,7 +154,7 @@ class Lazy:
 
 @dataclass(frozen=True, eq=False)
 class Partial:
-    """`functools.partial`: a function, and the first of its arguments."""
+    """`functools.partial`: a function and its first arguments."""
 
     function: Value
     args: tuple[Value, ...]
@@ -163,7 +163,7 @@ class Partial:
 
 @dataclass(frozen=True, eq=False)
 class Transformed:
-    """A transform (`request`, whose own function does not count) of a function."""
+    """A transform of a function (`request`, whose own function is ignored)."""
 
     function: Value
     request: Request
@@ -171,7 +171,8 @@ class Transformed:
 
 @dataclass(frozen=True, eq=False)
 class PullbackValue:
-    """What `mlirad.vjp` gives inside a function: cotangents of the primals, from what the forward sweep has saved."""
+    """The pullback that `mlirad.vjp` returns inside a function: gives cotangents of the primals, from the saved values
+    of the forward sweep."""
 
     residuals: Expr
     request: Any
@@ -179,7 +180,7 @@ class PullbackValue:
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """The array that holds one leaf of the elements of a list that grows (grown_lists.py). It is a value: nothing else
+    """The array that holds one leaf of each element of a list that grows (grown_lists.py). It is a value: nothing else
     refers to it. Its first axis is the list's capacity."""
 
     contents: Expr
@@ -187,7 +188,7 @@ class Buffer:
 
 @dataclass(frozen=True, eq=False)
 class Maybe:
-    """Bound only where the i1 `flag` holds."""
+    """Bound only if the i1 `flag` is true."""
 
     flag: Expr
     value: Value
@@ -213,11 +214,11 @@ Value = (
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose a list, dict or dataclass is that the program has not made.
+    """The owner of a list, dict or dataclass that the program has not created.
 
-    name: for messages. of: it is a copy of this object, which the program may change (None: it is no copy). is_shared:
-    what it stands for can be reached in another way too, which would not see the change. container: its number among
-    those in the caller's arguments, which take over what changes.
+    name: for messages. of: the object that this is a copy of, and which the program may change (None: it is no copy).
+    is_shared: the original is reachable in another way too, where the change would be missed. container: its number
+    among the containers in the caller's arguments, which receive the changes.
     """
 
     name: str
@@ -228,10 +229,9 @@ class Owner:
 
 @dataclass(frozen=True)
 class Growth:
-    """That a list is kept in arrays. element: what its elements have in common (list_elements.py). number: of the
-    arrays; other ones, of another capacity, have another. loop: the loop that has filled it (None: it is of unlike
-    lengths on the branches of an if); may_unroll: whether it may be unrolled, so that the list is one of values.
-    """
+    """Marks a list that is kept in arrays. element: what its elements have in common (list_elements.py). number:
+    identifies the arrays; after a change of capacity it is another. loop: the loop that fills it (None: its lengths
+    differ on the branches of an if); may_unroll: whether the loop may be unrolled, to make it a list of values."""
 
     element: Any
     number: int
@@ -241,10 +241,10 @@ class Growth:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """The contents of a list (keys are 0, 1, ...), dict or dataclass. `borrowed`: the program has not made it.
+    """The contents of a list (with keys 0, 1, ...), dict or dataclass. `borrowed`: the program has not created it.
 
-    `poison`: why it cannot be known which items there are (its length depends on data). Of a list that grows, the only
-    key is its Growth, and the items are its length and a Buffer for each leaf of its elements.
+    `poison`: why its items cannot be known (the length depends on data). The only key of a list that grows is its
+    Growth; the items are its length and a Buffer for each leaf of its elements.
     """
 
     kind: type
@@ -268,14 +268,14 @@ def is_none(value: Value) -> bool:
 
 
 def is_number(value: Value) -> bool:
-    """Whether a value is a number or bool, static or traced (a 0-d array is none)."""
+    """Whether a value is a number or bool, static or traced (a 0-d array is not)."""
     if isinstance(value, Static):
         return isinstance(value.value, NUMBERS)
     return isinstance(value, Traced)
 
 
 def kind_of(value: Value) -> str:
-    """What a value is, for a message."""
+    """A description of a value, for messages."""
     match value:
         case Ref():
             return f"an array {value.shape} {value.dtype}"

@@ -1,1 +1,1 @@
-"""What loops carry."""
+"""The values that loops carry."""

@@ -1,7 +1,7 @@
-"""Makes one array of arrays that only one variable refers to: otherwise a loop may find new ones in every pass.
+"""Merges arrays that only one variable refers to into one: otherwise each pass over a loop may find new ones.
 
 Reads: a state. Writes: selects, at the end of the state's block. Leaves: a state in which no variable has two private
-alternatives (arrays that nothing else can see), and variables with equal selectors do not have three in common.
+alternatives (arrays that nothing else can see), and no variables with equal selectors share three arrays.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from mlirad.frontend.values.views.view import View
 
 
 def collapsed(state: State, fresh: Callable[[], int], most_in_common: int) -> tuple[State, bool]:
-    """The state with the private alternatives of each reference made one; ops go to the current insertion point.
+    """The state with the private alternatives of each reference merged; ops go to the current insertion point.
 
-    most_in_common: how many arrays, that nothing else refers to, references that choose alike may have; the second
-    result: whether any had more.
+    most_in_common: how many arrays, that nothing else refers to, references with one selector may share; the second
+    result: whether any shared more.
     """
     arrays = [part for value in state.values() for part in inside(value) if isinstance(part, Ref)]
     seen = Counter(alternative.cell for array in arrays for alternative in array.alternatives)
@@ -38,7 +38,7 @@ def collapsed(state: State, fresh: Callable[[], int], most_in_common: int) -> tu
         if not isinstance(value, Ref):
             return value
         made = alike[id(value)] if id(value) in alike else _collapsed(value, seen, store, fresh)
-        for cell in _cells(made) - _cells(value):  # which stands for all that are gone
+        for cell in _cells(made) - _cells(value):  # which replaces all those removed
             held.update((cell, held[other]) for other in _cells(value) - _cells(made) if other in held)
         return made
 
@@ -67,7 +67,7 @@ def _collapsed(array: Ref, seen: Counter[int], store: dict[int, Expr], fresh: Ca
 
 
 def _with_one(array: Ref, positions: Sequence[int], made: Alternative) -> Ref:
-    """A reference with one alternative for those at some positions."""
+    """A reference with one alternative in place of those at some positions."""
     count = len(array.alternatives)
     others = [k for k in range(count) if k not in positions]
     order = [others.index(k) if k in others else len(others) for k in range(count)]
@@ -75,12 +75,12 @@ def _with_one(array: Ref, positions: Sequence[int], made: Alternative) -> Ref:
     return Ref(alternatives, renumbered(array.selector, order) if others else None)
 
 
-# References that choose alike.
+# References with one selector.
 
 
 @dataclass(eq=False)
 class _Common:
-    """References with one selector, and the cells that only they refer to, each of them at one position."""
+    """References with one selector, and the cells that only they refer to, each cell at one position."""
 
     arrays: list[Ref]
     cells: list[int] = field(default_factory=list)
@@ -90,7 +90,8 @@ class _Common:
 def _with_one_in_common(
     arrays: Iterable[Ref], store: dict[int, Expr], fresh: Callable[[], int], most: int
 ) -> dict[int, Ref]:
-    """What references that choose alike, and have more than so many arrays in common, become, by their ids."""
+    """Merge the arrays shared by references with one selector, if there are more than `most`. Gives the new references
+    by the ids of the old ones."""
     found: dict[int, Ref] = {}
     for common in _in_common(arrays, store):
         selector = common.arrays[0].selector

@@ -1,13 +1,11 @@
-"""Moves: values that a loop's body hands on unchanged from one place to another (`a, b = new, a`).
+"""Moves: values that a loop's body passes on unchanged from one place to another (`a, b = new, a`).
 
-Reads: the state that a pass over the body began with, the state that it left, and their merge. Writes: operands in
-place of values, in the block of the pass, which is dropped. Gives: the state that the next pass will leave, if moves
-determine it.
+Reads: the states before and after a pass over the body, and their merge. Writes: operands in place of values, in the
+block of the pass, which is dropped. Leaves: the state that the next pass will leave, if moves determine it.
 
-A pass shows one step of a chain: if `a` becomes one of two arrays, or a number of another type, then `b` becomes the
-same one pass later. Moves are recognised by the identity of the values. So a chain is followed to its end at once: the
-values of its places are merged one after the other, each with what its source has become. The next pass begins with the
-result, and has to confirm it.
+A pass shows one step of a chain: if `a` becomes one of two arrays, or a number of another type, then `b` follows one
+pass later. Moves are recognised by the identity of values, so a chain can be followed to its end at once: each place is
+merged with the new value of its source. The next pass begins with the result, and must confirm it.
 """
 
 from __future__ import annotations
@@ -30,19 +28,20 @@ from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.value_parts import Renaming, with_parts
 from mlirad.frontend.values.values import Maybe, Tuple, Value
 
-# How often one place is followed. A chain comes by once; arrays that rotate come by until each place has had them all.
+# How often one place is followed. A chain visits a place once; rotating arrays visit it until each place has had them
+# all.
 ROUNDS = 4
 
 
 @dataclass(eq=False)
 class Moves:
-    """The moves that a pass shows. header: what it began with; merged: what follows from it."""
+    """The moves that a pass shows. header: the state it began with; merged: the header that follows from it."""
 
     header: Header
     made: Pass
     merged: Header
     targets: dict[Place, list[ValuePair]] = field(default_factory=dict)
-    # The cells that are known to be written in an iteration, or made in it.
+    # The cells known to be written or created in an iteration.
     _afterwards: set[int] = field(default_factory=set)
     _known: dict[int, frozenset[Place] | None] = field(default_factory=dict)
 
@@ -51,7 +50,7 @@ class Moves:
         self.merge = self.merged.merge
         for pair in value_pairs(self.merge.paired):
             places = self._from(pair.after)
-            # Names for one of several arrays are followed where they do not become names for ever more of them.
+            # A choice between several arrays is followed only if the number of alternatives does not keep growing.
             if places is None or (len(places) > 1 and not self.header.numbering.through_ifs):
                 continue
             if len(others := places - {pair.place}) <= 1:
@@ -59,8 +58,7 @@ class Moves:
                 self.targets.setdefault(source, []).append(pair)
 
     def _from(self, value: Value) -> frozenset[Place] | None:
-        """Where a value has been at the start of the iteration: in several places if it is chosen by an if; None: it
-        has been made."""
+        """The places of a value at the start of the iteration: several if an if chooses it; None: it is new."""
         if id(value) not in self._known:
             self._known[id(value)] = self._found(value)
         return self._known[id(value)]
@@ -76,13 +74,14 @@ class Moves:
 
     @property
     def sources(self) -> dict[Place, Place]:
-        """Where each place that is moved to takes its value from."""
+        """The source of each place that a value is moved to."""
         return {pair.place: source for source, pairs in self.targets.items() for pair in pairs}
 
     def followed(self, alone: Callable[[State], Merge]) -> State | None:
-        """What an iteration leaves that begins with what each source becomes; None: what this one has left.
+        """The state after an iteration that begins with the new values of the sources; None if it is the one already
+        known.
 
-        alone: a merge of the state before the loop with a given one.
+        alone: merges the state before the loop with a given one.
         """
         back, kinds, before = self.merge.right, self.merged.kinds(), self.header.kinds()
         waiting = deque(source for source in self.targets if source in kinds and kinds[source] != before.get(source))
@@ -117,8 +116,8 @@ class Moves:
         return self._replaced(back, moved, store)
 
     def _store(self, back: State, stand_ins: _StandIns) -> dict[int, Expr] | None:
-        """What arrays hold after an iteration that begins with the merged state, or None: one of them has become
-        another."""
+        """The contents of arrays after an iteration that begins with the merged state; None if the type of an array
+        changes."""
         own, began = self.merge.paired.cells.left, self.header.state.store
         store = {cell: stand_ins.expr(held, self.merged.columns) for cell, held in self.merged.state.store.items()}
         for cell, contents in back.store.items():
@@ -132,7 +131,7 @@ class Moves:
         return store
 
     def _pairs(self, paired: Correspondence) -> _Pairs:
-        """How the cells of a merge are paired."""
+        """The pairs of cells of a merge."""
         paired.pair(paired.places())
         met = _Pairs(paired.paired_at)
         for number, (left, right) in paired.cells.sides.items():
@@ -141,7 +140,7 @@ class Moves:
         return met
 
     def _replaced(self, back: State, moved: Mapping[Place, Value], store: Mapping[int, Expr]) -> State:
-        """The state after an iteration, with its cells and objects called what they are in the merged state."""
+        """The state after an iteration, with its cells and objects renumbered as in the merged state."""
         cells, objects = self.merge.paired.cells.left, self.merge.paired.objects.left
         renaming = Renaming(cell=lambda n: cells.get(n, n), object=lambda n: objects.get(n, n))
 
@@ -169,15 +168,15 @@ class Moves:
 
 @dataclass(eq=False)
 class _Pairs:
-    """Cells before a loop, after an iteration, and merged; found by either of the first two. places: where each merged
-    cell was paired."""
+    """Pairs of cells, before a loop and after an iteration, and the merged cell; indexed by the first two. places:
+    where each merged cell was paired."""
 
     places: Mapping[int, Place]
     left: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     right: dict[int, tuple[int, int, int]] = field(default_factory=dict)
 
     def of(self, pair: ValuePair, after: Value) -> set[tuple[int, int, int]]:
-        """The pairs of other places that concern one place."""
+        """The pairs of other places that affect one place."""
         found = {self.left[cell] for cell in cells_in(pair.before) if cell in self.left}
         found |= {self.right[cell] for cell in cells_in(after) if cell in self.right}
         return {cells for cells in found if self.places.get(cells[2]) != pair.walked}
@@ -185,7 +184,8 @@ class _Pairs:
 
 @dataclass(eq=False)
 class _StandIns:
-    """Values of a block for the placeholders of merges, so that they can be merged as what an iteration leaves."""
+    """Values of a block in place of the placeholders of merges, so that they can be merged like values after an
+    iteration."""
 
     block: Block
     known: dict[SSAValue, SSAValue] = field(default_factory=dict)

@@ -1,6 +1,6 @@
-"""What a loop carries: the state at its header, made of columns, and how its cells and objects are numbered.
+"""The state at a loop's header, made of columns for loop-carried values, and the numbers of its cells and objects.
 
-Reads: states. Writes: nothing. Leaves: a Header, whose description does not change any more once it has been found.
+Reads: states. Writes: nothing. Leaves: a Header; the search ends when its description no longer changes.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.value_parts import SIMPLE, parts_of, with_leaves, with_parts
 from mlirad.frontend.values.values import Maybe, Ref, Static, Value, is_number
 
-# The key that marks the number of the iteration.
+# The key of the mark for the number of the iteration.
 INDEX = "index"
 
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A loop about to run. key: it, on this path of calls. bind: binds a for's target to the element of a number, and
-    length: how many there are. test: a while's condition. checkpoint: how reverse mode is to keep its states, if it is
-    said."""
+    """A loop about to run. key: identifies the loop on this path of calls. bind: binds a for's target to the element of
+    a number; length: the number of elements. test: a while's condition. checkpoint: how reverse mode keeps its states,
+    if given."""
 
     node: ast.For | ast.While
     key: Hashable
@@ -46,7 +46,7 @@ class Loop:
 
     @property
     def leaves(self) -> bool:
-        """Whether its body may leave it."""
+        """Whether the body may leave the loop."""
         return may_leave(self.node)
 
     @property
@@ -64,12 +64,12 @@ class Loop:
 
 @dataclass
 class LoopNumbering(Numbering):
-    """Numbers of the merged cells and objects of one loop's header: the same key has the same number in every pass.
+    """Numbers of the merged cells and objects of one loop's header: a key keeps its number in every pass.
 
-    by_identity: pair what was one thing before the loop first (the order of an if), and not by where it stands.
-    through_ifs: in an if in the loop, too, pair by where things stand.
-    kept: cells that some variable refers to all the time, and that were not written when that was first seen: they
-    stay what they are, whatever else refers to them. marks: of keys, and of the number of the iteration ("index").
+    by_identity: first pair what was the same before the loop (as at an if), instead of pairing by place. through_ifs:
+    pair by place also at the ifs in the loop. kept: cells that some variable always refers to, and that were unwritten
+    when that was first seen: they keep their identity, whatever else refers to them. marks: the marks of keys, and of
+    the number of the iteration ("index").
     """
 
     used: Names = frozenset()
@@ -92,7 +92,7 @@ class LoopNumbering(Numbering):
 
     def number(self, key: Hashable, left: int | None, right: int | None) -> int:
         if left is not None and key == ("cell", "same", left):
-            return left  # for the loops around, too, it is what it was
+            return left  # the loops around it use the same number
         number = self.numbers.setdefault((self.by_identity, key), 0) or self.fresh()
         self.numbers[self.by_identity, key] = number
         return number
@@ -116,8 +116,8 @@ class LoopNumbering(Numbering):
 
 @dataclass
 class Header:
-    """What a loop carries: the state at its header, whose placeholders are columns, and the origin of each number in
-    it that is carried is its mark. origins: what the marks stand for, by the last pass. merge: what it comes from."""
+    """The state at a loop's header. Its placeholders are columns, and the origin of each loop-carried number in it is a
+    mark. origins: what the marks mean, by the last pass. merge: the merge that it comes from."""
 
     state: State
     columns: Columns
@@ -127,7 +127,7 @@ class Header:
 
     @staticmethod
     def of(state: State, columns: Columns, numbering: LoopNumbering, key: Hashable) -> Header:
-        """key: of the loop."""
+        """key: the key of the loop."""
         keys = {column.placeholder: key for key, column in columns.columns.items()}
         origins: dict[Mark, Origins] = {numbering.mark(INDEX): frozenset({("loop", key)})}
 
@@ -147,7 +147,7 @@ class Header:
         return Header.of(entry, Columns(block, block, is_loop=True), numbering, loop.key)
 
     def moved(self, old: Skeleton, new: Skeleton) -> Header:
-        """This header, found for a state `old`, as a guess for a state `new` of the same description."""
+        """This header, found for a state `old`, as a guess for a state `new` with the same description."""
         values = dict(zip(old.values, new.values, strict=True))
         numbers = dict(zip(old.numbers, new.numbers, strict=True))
         numbering = dataclasses.replace(
@@ -162,7 +162,7 @@ class Header:
         return describe_state(self.state, self._name_of())
 
     def apart_from_numbers(self) -> dict[Place, Hashable]:
-        """What stands in each place, whatever the numbers are; and the contents of arrays."""
+        """The kind of value in each place, whatever its numbers are, and the contents of arrays."""
         name, state = self._name_of(), self.state
         items = ((("item", n, k), item) for n, entry in state.heap.items() for k, item in enumerate(entry.items))
         found: dict[Place, Hashable] = {("cell", cell): name(expr.value) for cell, expr in state.store.items()}
@@ -171,7 +171,7 @@ class Header:
         return found
 
     def kinds(self) -> dict[Place, Hashable]:
-        """What stands in each place, whatever it comes from."""
+        """The kind of value in each place, whatever it comes from."""
         name = names_of(self.columns)
         return {place: kind_in_loop(value, self.state.store, name) for place, value in leaves_of(self.state)}
 
@@ -191,8 +191,8 @@ class Header:
         return with_own_values(self.state.renamed(lambda value: values.get(value, value)))
 
     def after(self, results: Sequence[SSAValue], last: Columns | None = None) -> State:
-        """The state after the loop, whose op has these results. last: what an iteration leaves, if there is one
-        certainly: an array that it chooses is known then."""
+        """The state after the loop, given the results of its op. last: the state after an iteration, if certain: then
+        an array that it chooses is known."""
         state = state_with_origins(self.bound_to(results), lambda origins: resolved(origins, self.origins))
         if last is None:
             return state
@@ -211,7 +211,7 @@ class Header:
 
 
 def names_of(columns: Columns) -> Callable[[SSAValue], Hashable]:
-    """How values are called in descriptions: placeholders by their keys, which are the same in every pass."""
+    """The names of values in descriptions: placeholders get their keys, which are the same in every pass."""
     names = {column.placeholder: key for key, column in columns.columns.items()}
 
     def name(value: SSAValue) -> Hashable:
@@ -222,13 +222,13 @@ def names_of(columns: Columns) -> Callable[[SSAValue], Hashable]:
 
 
 def kind_in_loop(value: Value, store: Mapping[int, Expr], name: Callable[[SSAValue], Hashable]) -> Hashable:
-    """A description of a value and of what its arrays hold, whatever its numbers come from."""
+    """A description of a value and of the contents of its arrays, whatever its numbers come from."""
     held = tuple((cell, name(store[cell].value)) for cell in sorted(cells_in(value)))
     return describe(with_origins(value, lambda _: frozenset()), name), held
 
 
 def cells_in(value: Value) -> set[int]:
-    """The cells that an array is in; value: one that holds no others."""
+    """The cells of an array. value: contains no other values."""
     return {each.cell for each in value.alternatives} if isinstance(value, Ref) else set()
 
 
@@ -243,7 +243,7 @@ def _without_numbers(value: Value) -> Value:
 
 
 def _chosen(array: Ref, position: int, store: dict[int, Expr]) -> Ref:
-    """The alternative that an array certainly is; what its cell holds has been carried as what the array holds."""
+    """The one alternative that an array certainly is; its cell gets the contents that were carried for the array."""
     alternative, snapshot = array.alternatives[position], array.current(store)
     if snapshot is not None and alternative.view.is_whole and snapshot.view.is_whole:
         store[alternative.cell] = snapshot.contents
@@ -254,11 +254,11 @@ def _chosen(array: Ref, position: int, store: dict[int, Expr]) -> Ref:
 class Pass:
     """One pass over a loop's body.
 
-    block: the body. start: the static numbers that it began with. outcome: NEXT is the state at its end, whichever way
-    it ends, and `exits` are the ways in which the loop may be left from inside; `code` says which, NEXT (0) among them.
-    before: the condition region of a while whose condition is an expression without side effects, and `condition` its
-    value. chosen: by the ids of values, what branches have made one value of. has_swapped: whether an if joins arrays
-    that could be paired by where they stand.
+    block: the body. start: the static numbers that it began with. outcome: NEXT is the state at the end of the body on
+    all paths. `exits` are the ways to leave the loop from inside; `code` says at run time which way is taken, NEXT (0)
+    included. before: the condition region of a while with a condition that is an expression without side effects, and
+    `condition` its value. chosen: the values that branches have merged, by id. has_swapped: whether an if joins arrays
+    that could be paired by place.
     """
 
     block: Block

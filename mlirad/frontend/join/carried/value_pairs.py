@@ -1,6 +1,6 @@
 """The pairs of values that the merge of two states merges.
 
-Reads: what corresponds on the two sides. Writes: nothing. Leaves: pairs of values and their places.
+Reads: the correspondence of the two sides. Writes: nothing. Leaves: pairs of values and their places.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOVED = Static | Traced | Ref
 
 @dataclass(frozen=True, eq=False)
 class ValuePair:
-    """What stands in one place of a merged state on both sides: before a loop and after an iteration, or in branches.
+    """The two values of a place of a merged state: before a loop and after an iteration, or in two branches.
 
     walked: the place, reached from a name. own: the place in the second state.
     """
@@ -31,7 +31,7 @@ class ValuePair:
 
 
 def value_pairs(paired: Correspondence) -> Iterator[ValuePair]:
-    """The places of two merged states that both have a value, down to the values that hold no others."""
+    """The places where both of two merged states have a value, down to the values that contain no others."""
     for place, a, b in paired.places():
         yield from _pairs_in(place, place, place, a, b)
     for number, (left, right) in paired.objects.sides.items():

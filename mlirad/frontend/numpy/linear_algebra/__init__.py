@@ -1,1 +1,1 @@
-"""What the functions of numpy.linalg are made of, on values."""
+"""The building blocks of numpy.linalg's functions, on values."""

@@ -1,6 +1,6 @@
-"""The loops of LAPACK and pocketfft, which the library's functions of numpy.linalg and numpy.fft are written with.
+"""The loops of LAPACK and pocketfft; the library writes numpy.linalg and numpy.fft with them.
 
-Reads: values. Writes: nd ops, each spelled by a loop. Leaves: Traced values.
+Reads: values. Writes: nd ops, one for each loop. Leaves: Traced values.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ for _each in op_classes():
 
 @compiles(require_all)
 def failure_checked(failed: Any, message: str) -> None:
-    """One check of all matrices, and no branch: where both sides of branches are computed, it raises nothing."""
+    """A single check of all matrices, without a branch. Where both sides of a branch are computed, it raises
+    nothing."""
     flags = as_traced(failed)
     count = sum_of(flags.expr) if flags.ndim else flags.scalar
     check(count == 0, "numpy.linalg.LinAlgError", message)

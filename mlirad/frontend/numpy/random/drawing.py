@@ -1,4 +1,4 @@
-"""The primitive with which methods of random generators draw.
+"""The primitive that methods of random generators draw with.
 
 Reads: the words of a generator, and parameters. Writes: nd.draw. Leaves: Traced values.
 """
@@ -18,7 +18,7 @@ from mlirad.library.random.draws import drawn
 
 @compiles(drawn, is_made=True, is_row_major=True)
 def numbers(words: Any, function: str, count: Any, *parameters: Any) -> Traced:
-    """What is drawn is data: no specialisation makes it known."""
+    """Drawn numbers are data: no specialisation makes them known."""
     given = [as_operand(each) for each in parameters]
     exprs = [in_type(x, dtype, shape_of(x)) for x, dtype in zip(given, FUNCTIONS[function].parameters, strict=True)]
     size = None if count is None else value_of(shape_from(count, "random numbers")[0])

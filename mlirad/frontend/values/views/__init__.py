@@ -1,1 +1,1 @@
-"""How the elements of a view lie in its base, and reading and writing through that."""
+"""Views of arrays: how their elements map to the base, and how to read and write them."""

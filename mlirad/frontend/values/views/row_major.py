@@ -1,4 +1,4 @@
-"""Strides of arrays whose last axis is next to itself in memory."""
+"""Strides of row-major arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def shadow(shape: Sequence[Size], strides: Sequence[int]) -> np.ndarray:
-    """An array of NumPy's without memory, to be asked for shapes, strides and flags, and never read."""
+    """A NumPy array without memory: only for questions about shape, strides and flags, never read."""
     in_bytes = [8 * stride for stride in strides]
-    # A size that is known at run time only raises NeedStatic.
+    # A size known only at run time raises NeedStatic.
     return np.lib.stride_tricks.as_strided(np.empty(1), shape, in_bytes)  # pyright: ignore[reportArgumentType, reportCallIssue]

@@ -1,4 +1,4 @@
-"""A strided slice of an array, that of another slice, and the step of a view that it is."""
+"""A strided slice of an array: slices of slices, and the view step for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class StridedSlice:
     axes: tuple[int | New, ...]
 
     def canonical(self) -> StridedSlice:
-        """The slice in its only form: the start is 0 if all or no elements of an axis are taken, the stride 1 for one
+        """The slice in its normal form: start 0 if all or no elements of an axis are taken, stride 1 for one
         element."""
         strides = [1 if size in (0, 1) else stride for size, stride in zip(self.shape, self.strides, strict=True)]
         starts = [

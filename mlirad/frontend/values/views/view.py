@@ -1,7 +1,7 @@
 """Views of arrays as lenses.
 
-A View is a normalised chain: Affine after Affine is one Affine, Reshape after Reshape one Reshape, and the identity is
-no step at all. A slice of Windows is one of their base, as far as it can be.
+A View is a normalised chain: two Affine steps in a row become one, two Reshape steps become one, and the identity is
+dropped. A slice of Windows becomes a slice of their base where possible.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from mlirad.frontend.values.views.view_steps import Affine, New, Reshape, Start,
 class View:
     """An array seen through steps.
 
-    params: the sizes of the base that only the run knows, then for each Affine step its starts, one per base axis, and
-    its own such sizes. strides: in elements, what NumPy's array has (-1, -2 are flips; NumPy answers from them whether
-    a reshape is a view); they play no part in get and put. origins: what the sizes in the params come from. part: the
-    part of complex elements that is seen, "real" or "imag".
+    params: the run-time sizes of the base, then for each Affine step its starts, one per base axis, and its run-time
+    sizes. strides: those of NumPy's array, in elements (-1, -2 are flips). They decide whether a reshape is a view; get
+    and put ignore them. origins: what the sizes in the params come from. part: the visible part of complex elements,
+    "real" or "imag".
     """
 
     base: Pattern
@@ -40,24 +40,24 @@ class View:
 
     @staticmethod
     def of(shape: Shape, dtype: np.dtype, strides: Sequence[int] | None = None, readonly: bool = False) -> View:
-        """A whole array; `strides` in elements where it is not C-contiguous."""
+        """A whole array; `strides` in elements unless it is C-contiguous."""
         strides = c_strides(shape) if strides is None else tuple(strides)
         params, origins = tuple(sizes.lengths(shape)), sizes.origins_of(shape)
         return View(sizes.pattern(shape), np.dtype(dtype), (), params, strides, readonly, origins)
 
     @property
     def pattern(self) -> Pattern:
-        """The shape, with TRACED for what only the run knows."""
+        """The shape, with TRACED for sizes known only at run time."""
         return self.steps[-1].pattern if self.steps else self.base
 
     @property
     def lens(self) -> tuple[tuple[ViewStep, ...], bool, str | None]:
-        """What two views of one array have in common that are one, whose starts are selected."""
+        """What two views of one array must share to be merged into one with selected starts."""
         return self.steps, self.readonly, self.part
 
     @property
     def is_static(self) -> bool:
-        """Whether all sizes are static, the base's sizes included."""
+        """Whether all sizes are static, including those of the base."""
         return TRACED not in self.base and not any(TRACED in each.pattern for each in self.steps)
 
     @property
@@ -95,12 +95,12 @@ class View:
     def part_of_elements(self, part: str) -> View:
         """The real or the imaginary part of the elements: in NumPy, a view of every other float."""
         real = np.dtype(f"f{self.dtype.itemsize // 2}")
-        # In elements of the base: what matters is that it is not contiguous.
+        # In elements of the base: it only matters that the result is not contiguous.
         strides = tuple(2 * stride for stride in self.strides)
         return dataclasses.replace(self, part=part, dtype=real, strides=strides)
 
     def chain(self) -> Iterator[tuple[ViewStep, tuple[Start, ...], Shape]]:
-        """The steps, each with its params, and the shape of its slice in the order of its base's axes."""
+        """The steps, each with its params, and the shape of its slice in the axis order of its base."""
         position = self.base.count(TRACED)
         shape = self.base_shape
         for step in self.steps:
@@ -121,8 +121,8 @@ class View:
         shape: Sequence[Size] | None = None,
         strides: Sequence[int] | None = None,
     ) -> View:
-        """A strided slice of this view: `shape` elements along its axes, from the valid `starts`; its result has
-        `axes`, in this order. Without an argument, that property of the view stays as it is."""
+        """A strided slice of this view: `shape` elements along its axes, from valid `starts`; the result has `axes`, in
+        this order. Without an argument, that property of the view stays the same."""
         whole, ones = self.shape, (1,) * self.ndim
         part = StridedSlice(
             whole, starts or [0] * self.ndim, whole if shape is None else shape, strides or ones, tuple(axes)
@@ -158,7 +158,7 @@ class View:
         )
 
     def windowed(self, axes: Sequence[int], steps: Sequence[int], shape: Sequence[int], strides: Sequence[int]) -> View:
-        """The windows of this view, which cannot be written. `strides`: what NumPy's array has then."""
+        """The windows of this view; they are read-only. `strides`: those of NumPy's array."""
         if sorted(axes) == list(range(self.ndim)):
             order = [list(axes).index(axis) for axis in range(self.ndim)]
             found = self.affine(axes, None, [shape[r] for r in order], [steps[r] for r in order])
@@ -169,8 +169,8 @@ class View:
         return dataclasses.replace(found, strides=tuple(strides), readonly=True)
 
     def _windows_of_slice(self, windows: Windows, part: StridedSlice) -> tuple[View, StridedSlice]:
-        """`part`, a slice of the windows of this view, as windows of a slice of it, and what is left of the slice:
-        directions, sizes that only the run knows, and the order of the axes."""
+        """`part`, a slice of the windows of this view, as windows of a slice of it; and the rest of the slice:
+        directions, run-time sizes, and the order of the axes."""
         starts: list[Start] = [0] * self.ndim
         sides = [1] * self.ndim
         steps, shape = list(windows.steps), list(windows.pattern)
@@ -199,7 +199,7 @@ class View:
         return below, StridedSlice(tuple(shape[r] for r in kept), firsts, counts, strides, tuple(axes))
 
     def then(self, inner: View) -> View:
-        """`inner`, a view of a copy of this array in the same layout, as a view of this array."""
+        """`inner`, a view of a copy of this array with the same layout, as a view of this array."""
         found = self
         for step, params, shape in inner.chain():
             if isinstance(step, Affine):
@@ -213,7 +213,7 @@ class View:
         return dataclasses.replace(found, strides=inner.strides, readonly=inner.readonly)
 
     def _without_last(self) -> View:
-        """The view without its last step (whose strides it keeps)."""
+        """The view without its last step (keeping the step's strides)."""
         count = self.steps[-1].param_count
         return dataclasses.replace(self, steps=self.steps[:-1], params=self.params[: len(self.params) - count])
 
@@ -223,7 +223,7 @@ class View:
         return StridedSlice(below.shape, params[: len(step.base)], shape, step.strides, step.axes)
 
     def reshaped(self, shape: Shape, strides: Sequence[int]) -> View:
-        """The view of this view in another shape. `strides`: what NumPy's array has then."""
+        """This view in another shape. `strides`: those of NumPy's array."""
         below = self
         while below.steps and below.steps[-1].is_relabelling:
             below = below._without_last()
@@ -241,7 +241,7 @@ class View:
 
 
 def safe_params(view: View) -> tuple[int, ...]:
-    """Params that are in range, one for each of the view's: for where the view is not taken."""
+    """Params that are in range, one for each param of the view, for paths on which the view is not used."""
     safe = [0] * view.base.count(TRACED)
     for step in view.steps:
         if isinstance(step, Affine):
@@ -254,7 +254,7 @@ def safe_params(view: View) -> tuple[int, ...]:
 
 
 def _unravelled(index: Sequence[Start], step: Reshape) -> list[Start]:
-    """The index in the base of the element that has `index` in the step's result."""
+    """The index in the base of the element at `index` in the step's result."""
     number: Start = 0
     for start, stride in zip(index, row_major(step.pattern), strict=True):
         number = affine.add(number, affine.multiply(start, stride))

@@ -1,6 +1,6 @@
 """Reading and writing the elements of a view.
 
-Reads: Views. Writes: nd ops. Leaves: the contents of a base, or new ones.
+Reads: Views. Writes: nd ops. Leaves: elements read from a base, or new contents of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mlirad.frontend.values.views.view_steps import Affine, Windows
 
 
 def get(view: View, contents: Expr) -> Expr:
-    """The elements of a view, of its base's `contents`: a builtin scalar for the shape ()."""
+    """The elements of a view of `contents`: a builtin scalar for the shape ()."""
     sizes.remember_shape(contents, view.base_shape)
     if 0 in view.pattern:
         return sizes.filled(0, view.shape, types.from_dtype(view.dtype))
@@ -35,7 +35,7 @@ def get(view: View, contents: Expr) -> Expr:
 
 
 def put(view: View, contents: Expr, new: Expr) -> Expr:
-    """The base's contents with the elements of the view replaced by `new` (of the view's shape and dtype).
+    """The base's contents, with the elements of the view replaced by `new` (of the view's shape and dtype).
 
     Raises StaticValueError for a read-only view.
     """
@@ -61,7 +61,7 @@ def put(view: View, contents: Expr, new: Expr) -> Expr:
 
 
 def _with_part(old: Expr, part: str, new: Expr) -> Expr:
-    """Complex numbers with one of their parts replaced."""
+    """Complex numbers with one part replaced."""
     other = emit(op_of(np.imag if part == "real" else np.real), old)
     if new.is_tensor and not other.is_tensor:
         new = emit(ExtractOp, new)

@@ -1,7 +1,7 @@
 """The steps of a view: from an array to a slice of it, to another shape, to its windows.
 
-What is static is in the steps (which are hashable); where the slices start, and the sizes that only the run knows, are
-in the params.
+Static data is in the steps (which are hashable); the starts of slices, and sizes known only at run time, are in the
+params.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from mlirad.frontend.values.sizes import TRACED, Dim, Pattern, Shape, Size
 UNKNOWN_STRIDE = 2**40
 
 
-"""Strides this large: all that is known of the array is that it is neither C- nor F-contiguous."""
+"""Strides this large mean only that the array is neither C- nor F-contiguous."""
 
 
-# Where a slice starts, in elements of its base axis: checked and not negative. An Expr is an i64. Also a size.
+# The start of a slice, in elements of its base axis: checked and not negative. An Expr is an i64. Also used for sizes.
 Start = int | Expr
 
 
-# In the sizes of an Affine step: all of an axis of the base whose size only the run knows.
+# In the sizes of an Affine step: all of a base axis with a size known only at run time.
 WHOLE = -2
 
 
@@ -45,9 +45,8 @@ class New:
 class Affine:
     """A strided slice of every base axis, and the order of the axes.
 
-    sizes, strides: one per base axis of `base`; a size may be WHOLE, or TRACED, which stands in the params, after the
-    starts. axes: for each result axis its base axis, or New. A base axis that is not among them has size 1 and is
-    dropped.
+    sizes, strides: one per base axis of `base`; a size may be WHOLE, or TRACED; a traced size is in the params, after
+    the starts. axes: for each result axis its base axis, or New. A base axis missing there has size 1 and is dropped.
     """
 
     base: Pattern
@@ -75,13 +74,13 @@ class Affine:
 
     @property
     def is_relabelling(self) -> bool:
-        """Whether the result has the base's elements, in the base's order: axes of size 1 come and go."""
+        """Whether the result has the base's elements in the base's order: only axes of size 1 are added or dropped."""
         unit = all(axis.size == 1 for axis in self.axes if isinstance(axis, New))
         return self.is_whole and unit and self.kept == tuple(sorted(self.kept))
 
     @property
     def kept(self) -> tuple[int, ...]:
-        """The base axes that are result axes, in the order of the result."""
+        """The base axes that are result axes, in the result's order."""
         return tuple(axis for axis in self.axes if not isinstance(axis, New))
 
     @property
@@ -90,7 +89,7 @@ class Affine:
         return tuple(ordered.index(axis) for axis in self.kept)
 
     def shape(self, params: Sequence[Start], base: Shape, origins: frozenset[Hashable]) -> Shape:
-        """The shape of the slice in the order of the base's axes; `base`: the base's shape."""
+        """The shape of the slice in the axis order of the base; `base`: the base's shape."""
         own = iter(params[len(self.base) :])
         return tuple(
             whole if size == WHOLE else as_dim(next(own), origins, whole) if size == TRACED else size
@@ -98,7 +97,7 @@ class Affine:
         )
 
     def get(self, contents: Expr, params: Sequence[Start], shape: Shape) -> Expr:
-        """The view's elements, of the base's: a scalar for the shape (). `shape`: the slice's."""
+        """Read the view's elements from the base's: a scalar for the shape (). `shape`: the slice's."""
         starts = params[: len(self.base)]
         if not self.kept:
             element = emit(ExtractOp, contents, *_exprs(starts))
@@ -159,7 +158,7 @@ class Reshape:
 class Windows:
     """Result axis r walks along axis `axes[r]` of the base, in steps of `steps[r]`. All sizes are static.
 
-    Its elements overlap where several axes walk along one. They are only read.
+    The elements overlap if several axes walk along one. They are read-only.
     """
 
     base: Pattern
@@ -188,6 +187,6 @@ def _exprs(starts: Sequence[Start]) -> list[Expr]:
 
 
 def as_dim(length: Start, origins: frozenset[Hashable], whole: Size | None = None) -> Dim:
-    """A size of the params, of an axis of `whole` elements."""
+    """The size in the params for an axis of `whole` elements."""
     affine.remember_size(length, whole if isinstance(whole, int) else None)
     return Dim(affine.as_expr(length), origins)
