@@ -131,7 +131,7 @@ def _sum_of_products(operands: Sequence[Traced | Number], labels: Sequence[str],
 
 
 def _refusal(function: Any, *operands: Traced) -> Exception:
-    """NumPy's shape and error for operands of these shapes."""
+    """NumPy's error for operands of these shapes."""
     if not all(sizes.is_static(x.shape) for x in operands):
         return ShapeError(f"np.{function.__name__} of shapes {' and '.join(sizes.text(x.shape) for x in operands)}")
     try:

@@ -92,7 +92,7 @@ _GIVEN_NONE: Any = object()
 
 @cache
 def of_op(op_class: type[ReductionOp]) -> Callable[..., Traced]:
-    """Declares the functions of a reduction. NumPy's signatures say which arguments they take."""
+    """The implementation of a reduction op's NumPy functions. NumPy's signatures say which arguments they take."""
     function, ufunc = op_class.spellings[0], op_class.ufunc()
 
     def reduced(a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Traced:

@@ -1,1 +1,1 @@
-"""Calls: of functions with a source, of builtins, of NumPy's functions, of methods and of transforms."""
+"""Calls: of Python functions, of builtins, of NumPy's functions, of methods and of transforms."""

@@ -1,6 +1,6 @@
-"""Functions that write where index arrays or masks say: np.add.at and its like, np.copyto, np.put.
+"""Functions that write at index arrays or masks: np.add.at and similar, np.copyto, np.put.
 
-Reads: references, indices, operands. Writes: scatters; a loop over the places, for what is no addition. Leaves: the
+Reads: references, indices, operands. Writes: scatters; loops over the places, unless the ufunc is np.add. Leaves: the
 state with other contents.
 """
 
@@ -45,7 +45,7 @@ def written_array(context: Context, value: Value, what: str) -> Ref:
 
 
 def ufunc_at(context: Context, ufunc: np.ufunc, args: Sequence[Value]) -> Value:
-    """`ufunc.at(array, index, operand)`: in place, once for each time that a place stands in the index."""
+    """`ufunc.at(array, index, operand)`: in place, once for each occurrence of an element in the index."""
     what = f"np.{ufunc.__name__}.at"
     if len(args) != 3:
         raise context.refusal(f"{what} is compiled with an array, an index and an operand")
@@ -77,7 +77,7 @@ def accumulated(
     if ufunc in (np.add, np.subtract) and dtype.kind != "b" and set(loop) == {dtype}:
         value = assignable(operand, whole, dtype)
         return emit(ScatterAddOp, value if ufunc is np.add else -value, contents, *operands, **attributes)
-    assignable(operand, whole, loop[1])  # raises what does not broadcast
+    assignable(operand, whole, loop[1])  # raises if it does not broadcast
     values = in_type(operand, loop[1], whole)
     static = sizes.require_static(shape, f"the shape of what np.{ufunc.__name__}.at writes")
     return _one_by_one(ufunc, contents, _places(arrays, operands, static), values)
@@ -96,7 +96,7 @@ def copyto(context: Context, dst: Value, src: Value, casting: Value = _SAME_KIND
 
 
 def _places(arrays: IndexArrays, operands: Sequence[Expr], shape: tuple[int, ...]) -> list[Expr]:
-    """For each axis of an array of that shape, where the elements stand that the index arrays say, in order."""
+    """For each axis of an array of that shape, the indices of the elements that the index arrays select, in order."""
     whole = sizes.require_static(arrays.result_shape(shape), "the shape of index arrays")
     rank = len(arrays.shape)
     kept = [axis for axis in range(len(shape)) if axis not in arrays.axes]
@@ -135,6 +135,6 @@ declare(np.copyto, of_context=lambda context, args, kwargs: copyto(context, *arg
 
 
 def call_ufunc_at(context: Context, function: Any, args: Arguments, kwargs: Keywords) -> Value | None:
-    """A call of `np.add.at` and its like; None for any other function."""
+    """A call of `np.add.at` or similar; None for any other function."""
     ufunc = getattr(function, "__self__", None) if getattr(function, "__name__", None) == "at" else None
     return ufunc_at(context, ufunc, (*args, *kwargs.values())) if isinstance(ufunc, np.ufunc) else None

@@ -35,13 +35,13 @@ from mlirad.library.python import builtin
 from mlirad.requests.marks_in_programs import checkpointed
 
 DECLARING = (accumulation, classes, operator_calls)
-"""The files beside this one that declare what `call_builtin` finds."""
+"""Further files that declare functions which `call_builtin` finds."""
 
 _EMPTY = "max() or min() of an empty sequence"
 
 
 def call_builtin(context: Context, function: Any, args: Arguments, kwargs: Keywords) -> Value | None:
-    """What the interpreter compiles itself: calls that work on structure, or write; None for any other."""
+    """A builtin that the interpreter compiles itself, because it works on structure or writes; None for any other."""
     handler = declarations.of(function).of_context
     if handler is not None:
         return handler(context, tuple(args), kwargs)
@@ -109,7 +109,7 @@ def builtin_next(context: Context, args: tuple[Value, ...], kwargs: Keywords) ->
 
 @interprets(super)
 def builtin_super(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-    """The class, and the object whose classes after that one are asked for attributes."""
+    """The class, and the object to search for attributes in the classes after that class."""
     if kwargs or len(args) not in (0, 2):
         raise context.refusal("super() takes no arguments here, or a class and an object")
     if args:
@@ -220,7 +220,7 @@ def _extremum(context: Context, args: tuple[Value, ...], kwargs: Keywords, loop:
 
 @interprets(round)
 def builtin_round(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value | None:
-    """round(x), to the nearest int, halves to even, and np.round of NumPy's numbers; None where it is of a constant."""
+    """round(x), to the nearest int, halves to even, and np.round for NumPy's numbers; None for a constant."""
     number = context.use(args[0]) if args else None
     places = args[1] if len(args) > 1 else kwargs.get("ndigits", Static(None))
     if not isinstance(number, Traced) or number.is_array or len(args) + len(kwargs) > 2:
@@ -256,7 +256,7 @@ def builtin_min(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> 
 
 @interprets(sorted)
 def builtin_sorted(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value | None:
-    """Of an array, by numbers of the run, or while compiling."""
+    """The extremes of an array: with a run-time number of elements, or while compiling."""
     items = context.use(args[0]) if len(args) == 1 else None
     if items is None or not kwargs.keys() <= {"key", "reverse"}:
         return None

@@ -1,6 +1,6 @@
-"""Calls: finds what is called, and hands the call to the part for it.
+"""Calls: finds the called object, and passes the call to the part that compiles it.
 
-Reads: values. Writes: ops. Leaves: the value that the function returns, and what it has changed, in the state.
+Reads: values. Writes: ops. Leaves: the function's value, and a state with its changes.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ from mlirad.requests.python_functions import plain
 from mlirad.requests.request import Request, transform_of
 from mlirad.tree import sparse_names
 
-# What functools.cache and functools.lru_cache make.
+# The class of functions made by functools.cache and functools.lru_cache.
 _CACHED = type(cache(len))
 _MADE_BY_OPERATOR = (attrgetter, itemgetter, methodcaller)
 _DISPATCHER = type(np.sum)
-# Modules whose callable objects are no functions of the user.
+# Callable objects from these modules are not the user's functions.
 _OWN = ("numpy", "mlirad", "functools")
 
 
@@ -72,7 +72,7 @@ def visit_call(context: Context, node: ast.Call) -> Value:
     require_value(context, context.top())
     if isinstance(called := context.top(), Static) and called.value is warnings.warn:
         context.pop()
-        return Static(None)  # not even its text is made, in which there may be numbers of the run
+        return Static(None)  # its text is not even composed, since it may contain run-time numbers
     if (generator := _searched(context.top(), node)) is not None:
         function = context.pop()
         return dispatch.quantified(context, generator, isinstance(function, Static) and function.value is any)
@@ -93,7 +93,7 @@ def visit_call(context: Context, node: ast.Call) -> Value:
 
 
 def _searched(function: Value, node: ast.Call) -> ast.GeneratorExp | None:
-    """The generator that a call of any() or all() goes through."""
+    """The generator argument of a call of any() or all()."""
     is_search = isinstance(function, Static) and (function.value is any or function.value is all)
     generator = node.args[0] if is_search and len(node.args) == 1 and not node.keywords else None
     if not isinstance(generator, ast.GeneratorExp):
@@ -102,7 +102,8 @@ def _searched(function: Value, node: ast.Call) -> ast.GeneratorExp | None:
 
 
 def require_value(context: Context, function: Value) -> None:
-    """Refuse what is called for its effect, before its arguments: they may be compiled even less."""
+    """Refuse a function called for its effect before its arguments are evaluated: they are even less likely to
+    compile."""
     called = function.value if isinstance(function, Static) else getattr(function, "function", None)
     hint = hints.of_effect(called)
     if called is not None and hint is not None:
@@ -172,7 +173,7 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
             args = (args[0], Tuple(iteration.elements(context, args[1])), *args[2:])
         return dispatch.call(context, Static(builtin.reduce_ if len(args) == 2 else builtin.reduce_from), args, {})
     if callee is wraps:
-        return Static(builtin.identity)  # names and docstrings are no part of what is computed
+        return Static(builtin.identity)  # names and docstrings do not affect results
     if isinstance(callee, partial):
         return dispatch.call(context, partial_of(context, callee, function.path), args, kwargs)
     if isinstance(callee, _MADE_BY_OPERATOR):
@@ -220,18 +221,18 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
 
 
 def _is_of_users(kind: type) -> bool:
-    """Whether calls of the objects of a class are calls of Python code that is compiled."""
+    """Whether calling objects of a class calls Python code that is compiled."""
     return kind.__module__.startswith("mlirad.interop.") or kind.__module__.split(".")[0] not in _OWN
 
 
 def python_function(callee: Any) -> FunctionType | None:
-    """The function of Python's that is called: NumPy's dispatchers wrap theirs."""
+    """The Python function that is called: NumPy's dispatchers wrap theirs."""
     wrapped = getattr(callee, "__wrapped__", None) if isinstance(callee, _DISPATCHER) else callee
     return wrapped if isinstance(wrapped, FunctionType) else None
 
 
 def partial_of(context: Context, value: partial, path: Path | None) -> Partial:
-    """A partial from around the function."""
+    """A partial from outside the function."""
     path = path or Path(value, "")
     inner = {name: path.then("attribute", name) for name in ("func", "args", "keywords")}
     args = (
@@ -246,7 +247,7 @@ def partial_of(context: Context, value: partial, path: Path | None) -> Partial:
 
 
 def call_vectorized(context: Context, vectorized: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-    """A call of what np.vectorize has made outside."""
+    """A call of a function that np.vectorize made outside."""
     if vectorized.signature is not None or vectorized.excluded or kwargs:
         raise context.refusal("np.vectorize with a signature, or with keywords, is not compiled", "write a loop")
     function, otypes = (
@@ -258,7 +259,7 @@ def call_vectorized(context: Context, vectorized: Any, args: Sequence[Value], kw
 
 
 def call_cached(context: Context, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-    """A call of what functools.cache has made. Its callers share one result, so that it may not be written."""
+    """A call of a function made by functools.cache. Its callers share one result, so they may not write it."""
     wrapped = outside_objects.object_value(
         context, function.__wrapped__, Path(function, "", (("attribute", "__wrapped__"),))
     )

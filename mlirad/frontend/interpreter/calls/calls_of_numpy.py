@@ -31,7 +31,7 @@ _TRUE = Static(True)
 
 
 def call_numpy(context: Context, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
-    """A NumPy function: a view, or ops; None for what is no NumPy function that is compiled."""
+    """A call of a NumPy function: a view, or ops; None if it is no NumPy function that is compiled."""
     if numpy_calls.is_supported(function):
         args, kwargs = with_array_first(function, args, without_inert(function, kwargs))
     known = declarations.of(function)
@@ -58,12 +58,12 @@ def call_numpy(context: Context, function: Any, args: Sequence[Value], kwargs: d
 
 
 def _takes_where(function: Any) -> bool:
-    """Ufuncs of elements do; those of lines, as np.matmul is one, do not."""
+    """Whether a function takes `where=`: elementwise ufuncs do, others (np.matmul) do not."""
     return isinstance(function, np.ufunc) and function.signature is None
 
 
 def _where_else_zero(context: Context, made: Value, mask: Any) -> Value:
-    """A ufunc's result with `where=` and no `out=`. What NumPy leaves as the memory was is 0, as in np.empty."""
+    """A ufunc's result with `where=` and no `out=`. Elements that NumPy leaves uninitialised are 0, as in np.empty."""
     if isinstance(made, Tuple):
         return Tuple(tuple(_where_else_zero(context, each, mask) for each in made.items))
     numpy_elementwise.require_mask(mask)
@@ -74,7 +74,7 @@ def _where_else_zero(context: Context, made: Value, mask: Any) -> Value:
 
 
 def is_uncopied(kwargs: dict[str, Value]) -> bool:
-    """Whether a call has copy=False or copy=None, or what NumPy calls so."""
+    """Whether a call has copy=False or copy=None, or NumPy's equivalent."""
     copy = kwargs.get("copy")
     return isinstance(copy, Static) and copy.value in (None, False, np._CopyMode.IF_NEEDED, np._CopyMode.NEVER)
 
@@ -82,7 +82,8 @@ def is_uncopied(kwargs: dict[str, Value]) -> bool:
 def stored(
     context: Context, function: Any, result: Value, out: Value, where: Value = _TRUE, casting: str = "same_kind"
 ) -> Value:
-    """`out=`: the result is written there where `where` holds; of several, each in its own array, or nowhere (None)."""
+    """`out=`: write the result there where `where` is true; each of several results into its own array, or nowhere
+    (None)."""
     out = context.use(out)
     if isinstance(function, np.ufunc) and function.nout > 1 and isinstance(result, Tuple):
         if not isinstance(out, Tuple) or len(out.items) != function.nout:
@@ -94,7 +95,7 @@ def stored(
 
 
 def _stored(context: Context, function: Any, result: Value, out: Value, where: Value, casting: str) -> Value:
-    """One result is written in an array."""
+    """Write one result into an array."""
     out = context.use(out)
     if isinstance(out, Tuple) and len(out.items) == 1:
         out = out.items[0]
@@ -129,7 +130,7 @@ def _require_shape(name: str, own: Shape, out: Shape) -> None:
 
 
 def evaluated_now(context: Context, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-    """A pure function of Python or NumPy on constants is evaluated by the compiler; any other is refused."""
+    """Evaluate a pure function of Python or NumPy on constants in the compiler; refuse any other."""
     if not purity.is_pure(function):
         raise numpy_calls.unsupported(function)
     if args and isinstance(args[0], Lazy) and purity.takes_iterables(function):

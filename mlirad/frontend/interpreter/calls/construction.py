@@ -1,7 +1,7 @@
-"""Objects of the user's classes, made in the program: dataclasses, named tuples and plain classes.
+"""Objects of the user's classes, created in the program: dataclasses, named tuples and plain classes.
 
-Reads: classes, and the values that their constructors are given. Writes: objects in the heap, through the code of
-`__init__`, `__post_init__` and default factories. Leaves: values.
+Reads: classes, and the arguments of their constructors. Writes: objects in the heap, through the code of `__init__`,
+`__post_init__` and default factories. Leaves: values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OUTSIDE = "make it outside, and read its attributes"
 
 
 def construct_plain(context: Context, kind: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-    """An object of a plain class: its attributes are what the code of `__init__` assigns."""
+    """An object of a plain class: the code of `__init__` assigns its attributes."""
     if (why := why_not_plain(kind)) is not None:
         raise context.refusal(f"{kind.__name__} {why}", _OUTSIDE)
     context.findings.used[kind] = None
@@ -51,7 +51,7 @@ def construct_plain(context: Context, kind: type, args: Sequence[Value], kwargs:
 
 
 def construct_sparse(context: Context, kind: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-    """A matrix of its arrays: `csr_array((data, indices, indptr), shape=(m, n))`."""
+    """A matrix made from its arrays: `csr_array((data, indices, indptr), shape=(m, n))`."""
     names = tree.sparse_names(kind)
     assert names is not None
     is_plain = len(args) == 1 and list(kwargs) == ["shape"]
@@ -68,7 +68,7 @@ def construct_sparse(context: Context, kind: type, args: Sequence[Value], kwargs
 
 
 def _flat(context: Context, value: Value) -> list[Value] | None:
-    """The items of a tuple of arrays, and of tuples in it."""
+    """The items of a tuple of arrays, and of the tuples in it."""
     value = context.use(value)
     if not isinstance(value, Tuple):
         return None
@@ -115,7 +115,7 @@ def given_fields(
     args: Sequence[Value],
     kwargs: dict[str, Value],
 ) -> dict[str, Value]:
-    """The fields that a call gives."""
+    """The fields that a call sets."""
     given = dict(zip(positional, args, strict=False))
     if len(args) > len(positional) or set(kwargs) - names or set(kwargs) & set(given):
         raise DTypeError(f"{kind.__name__}() takes {', '.join(positional)}", context.location)
@@ -123,7 +123,7 @@ def given_fields(
 
 
 def default_of_field(context: Context, kind: type, field: dataclasses.Field[Any]) -> Value | None:
-    """The default of a field, made by its factory if it has one."""
+    """The default of a field, from its factory if it has one."""
     path = Path(kind, "", (*_FIELDS, ("item", field.name)))
     if field.default is not dataclasses.MISSING:
         return outside_objects.object_value(context, field.default, path.then("attribute", "default"))
@@ -158,8 +158,8 @@ def construct_named(context: Context, kind: type, args: Sequence[Value], kwargs:
 
 
 def is_users(kind: type) -> bool:
-    """Whether a class is none of Python's or of a library's that the compiler knows; its own library's are like the
-    user's, and those that mlirad has for users of other packages."""
+    """Whether a class belongs neither to Python nor to a library that the compiler knows. Classes of mlirad's own
+    library, and those that mlirad has for users of other packages, count as the user's."""
     if kind.__module__.startswith(("mlirad.library.", "mlirad.interop.")):
         return True
     home = kind.__module__.split(".")[0]
@@ -180,7 +180,8 @@ def why_not_plain(kind: type) -> str | None:
 
 
 def is_made_of_its_items(kind: type) -> bool:
-    """Whether an object is made again from its items: a list, a dict, or of a class that only stores its fields."""
+    """Whether an object can be rebuilt from its items: a list, a dict, or an object of a class that only stores its
+    fields."""
     if kind in (list, dict) or tree.sparse_names(kind) is not None or tree.is_generator(kind):
         return True
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "__post_init__") or _has_pseudo_fields(kind):
@@ -189,7 +190,7 @@ def is_made_of_its_items(kind: type) -> bool:
 
 
 def has_plain_constructor(kind: type) -> bool:
-    """Whether making an object of a dataclass stores its fields, and then runs its `__post_init__` only."""
+    """Whether creating an object of a dataclass only stores its fields and runs its `__post_init__`."""
     generated = [
         kind.__setattr__ is object.__setattr__ or is_generated(kind.__setattr__),
         is_generated(kind.__init__),
@@ -200,7 +201,7 @@ def has_plain_constructor(kind: type) -> bool:
 
 
 def _has_pseudo_fields(kind: type) -> bool:
-    """Whether a dataclass has arguments that are no fields (InitVar)."""
+    """Whether a dataclass has arguments that are not fields (InitVar)."""
     declared: dict[str, Any] = kind.__dataclass_fields__
     fields = {field.name for field in dataclasses.fields(kind)}
     return any(name not in fields and not _is_class_variable(each) for name, each in declared.items())
@@ -211,6 +212,6 @@ def _is_class_variable(field: dataclasses.Field[Any]) -> bool:
 
 
 def is_generated(function: Any) -> bool:
-    """Whether the module dataclasses has written a method."""
+    """Whether the module dataclasses generated a method."""
     code = getattr(function, "__code__", None)
     return code is not None and code.co_qualname.startswith("__create_fn__")

@@ -1,6 +1,6 @@
-"""Calls of functions whose source is there: arguments are bound, and the body is interpreted in a frame of its own.
+"""Calls of functions with known source: binds the arguments, and interprets the body in a frame of its own.
 
-Reads: a function and its arguments. Writes: ops. Leaves: the value that is returned.
+Reads: a function and its arguments. Writes: ops. Leaves: the returned value.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def inline(
     kwargs: dict[str, Value],
     default: Callable[[str], Value | None],
 ) -> Value:
-    """The value of a call, the function's body being interpreted, here or in a function of its own."""
+    """The value of a call: interpret the function's body, inlined or in an IR function of its own."""
     name = getattr(node, "name", "<lambda>")
     if not is_in_library(source.filename):
         for value in (*args, *kwargs.values()):
@@ -76,7 +76,7 @@ def inline(
 
 
 def run_comprehension(context: Context, node: ast.FunctionDef, items: Value) -> Value:
-    """What a function gives that stands for a comprehension of the running one."""
+    """The value of a function that represents a comprehension of the running function."""
     bound = {node.args.args[0].arg: items}
     state, block = context.state.fork(), context.current_block
     return recursion.entered(

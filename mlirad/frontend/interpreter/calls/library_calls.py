@@ -1,4 +1,4 @@
-"""Calls of NumPy's functions that the library writes in NumPy.
+"""Calls of functions that the library implements in NumPy.
 
 Reads: values. Writes: ops, and arrays given as `out`. Leaves: values.
 """
@@ -25,7 +25,7 @@ from mlirad.library import spells
 
 
 def call_library(context: Context, called: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
-    """A call of an object that the library has a function for; None for any other."""
+    """A call of an object for which the library has a function; None for any other."""
     called, owners = spells.unbound(called)
     function = spells.function_of(called)
     if function is None or not all(map(numpy_calls.is_supported, owners)):
@@ -36,7 +36,7 @@ def call_library(context: Context, called: Any, args: Sequence[Value], kwargs: d
 def call_method(
     context: Context, receiver: Value, name: str, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> Value | None:
-    """A call of a method of arrays that the library has a function for; None for any other."""
+    """A call of an array method for which the library has a function; None for any other."""
     method = getattr(np.ndarray, name, None)
     function = spells.function_of(method)
     return None if function is None else call_written(context, method, function, (receiver, *args), kwargs)
@@ -45,7 +45,7 @@ def call_method(
 def call_written(
     context: Context, called: Any, function: FunctionType, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> Value:
-    """A function by one of the library; where all is known, a pure one runs now."""
+    """Call the library's function; if all arguments are known, a pure function runs now."""
     args, kwargs = with_out_named(called, args, without_inert(called, kwargs))
     out = kwargs.pop("out", Static(None))
     if purity.is_pure(called) and is_known(context, [*args, *kwargs.values()]):
@@ -61,7 +61,7 @@ def call_written(
 
 
 def is_known(context: Context, values: Sequence[Value]) -> bool:
-    """Whether all arguments are constants. Slices and functions, also in lists, are none."""
+    """Whether all arguments are constants. Slices and functions are not, even inside lists."""
     try:
         operands = [storage.operand(context, value) for value in values]
     except UnsupportedSyntaxError:
@@ -70,7 +70,7 @@ def is_known(context: Context, values: Sequence[Value]) -> bool:
 
 
 def _is_complex(context: Context, value: Value) -> bool:
-    """Whether an argument holds complex numbers, also in lists, or is a complex dtype."""
+    """Whether an argument holds complex numbers, even inside lists, or is a complex dtype."""
     match value := context.use(value):
         case Ref() | Traced():
             return value.dtype.kind == "c"
@@ -100,7 +100,7 @@ def _holds_function(x: Any) -> bool:
 
 
 def as_array(context: Context, value: Value) -> Value:
-    """A list that a loop has filled as the array that NumPy makes of it; any other value as it is."""
+    """A list that a loop has filled, as the array that NumPy makes from it; any other value unchanged."""
     if context.grown(context.use(value)) is None:
         return value
     return context.new_array(storage.operand(context, value).contents)

@@ -1,6 +1,6 @@
 """Methods of arrays, numbers, lists and dicts.
 
-Reads: values. Writes: ops; the state, where the method changes its receiver. Leaves: values.
+Reads: values. Writes: ops; the state, if the method changes its receiver. Leaves: values.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def array_method(context: Context, array: Ref, name: str, args: tuple[Value, ...
     if name in ("resize", "put", "itemset", "setfield", "byteswap", "setflags"):
         raise context.refusal(f"the method {name!r} changes the array in place, and is not compiled")
     if name == "flatten" and (args or kwargs):
-        # In another order than the elements', it is a copy of the view that ravel gives.
+        # In an order other than that of the elements, it is a copy of the view that ravel gives.
         named = {key: indices.index_operand(context, value) for key, value in kwargs.items()}
         order = [indices.index_operand(context, arg) for arg in args]
         viewed = indices.viewed(context, array, view_functions.flattened, *order, **named)
@@ -103,7 +103,7 @@ def numpy_method(
     function = numpy_calls.method(name)
     result = indices.computed(context, lambda: numpy_calls.call(function, (receiver, *operands), named))
     if is_none(out):
-        # NumPy's numbers give numbers where arrays give 0-d arrays: x.reshape(()).
+        # NumPy's numbers return numbers where arrays return 0-d arrays: x.reshape(()).
         of_number = isinstance(receiver, Traced) and not receiver.is_array
         return context.read_scalar(result) if of_number and isinstance(result, Ref) and not result.shape else result
     return calls_of_numpy.stored(context, getattr(np.ndarray, name), result, out)
@@ -158,7 +158,7 @@ def list_insert(context: Context, target: Object, args: tuple[Value, ...]) -> Va
 
 
 def sorted_by(context: Context, iterable: Value, key: Value, reverse: Value) -> Value:
-    """`sorted(iterable, key=key, reverse=reverse)`, of a static length: now, if the keys are known."""
+    """`sorted(iterable, key=key, reverse=reverse)`, for a static length: sorted now, if the keys are known."""
     items = iteration.elements(context, iterable)
     is_reversed = bool(storage.static(context, reverse, "reverse= of sorted"))
     if is_none(key):
@@ -226,7 +226,7 @@ def dict_pop(context: Context, target: Object, args: tuple[Value, ...]) -> Value
 
 
 _ListMethod = Callable[[Context, Object, tuple[Value, ...]], Value]
-# Of lists that a loop fills.
+# Methods of lists that a loop fills.
 _GROWN_METHODS: dict[str, _ListMethod] = {
     "append": grown_append,
     "extend": grown_extend,

@@ -1,6 +1,6 @@
-"""The functions of the module operator: each is the operator that it is named after.
+"""The functions of the module operator: each applies the operator that it is named after.
 
-Reads: values. Writes: ops, and what the operators in place write. Leaves: values.
+Reads: values. Writes: ops; the state, by in-place operators. Leaves: values.
 """
 
 from __future__ import annotations

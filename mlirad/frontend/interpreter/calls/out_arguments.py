@@ -1,7 +1,8 @@
-"""`out` given by position: np.add(x, y, z), np.sum(x, 0, None, z), x.sum(0, None, z). An array by name: np.sum(a=x).
+"""`out` given by position: np.add(x, y, z), np.sum(x, 0, None, z), x.sum(0, None, z). An array given by name:
+np.sum(a=x).
 
-Reads: NumPy's signatures. Writes: nothing. Gives: the same arguments with `out` by its name, and the array by position;
-without those that change nothing here: like=, device=, subok=.
+Reads: NumPy's signatures. Writes: nothing. Leaves: the arguments with `out` by name and the array by position, without
+those that change nothing here: like=, device=, subok=.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from mlirad.frontend.values.values import Ref, Static, Tuple, Value, is_none
 
 _DEVICE = np.empty(()).device
 
-# Methods of ufuncs, which have no signature.
+# Methods of ufuncs, which have no signatures.
 _OF_UFUNCS: Mapping[str, tuple[str, ...]] = {
     "reduce": ("array", "axis", "dtype", "out", "keepdims", "initial", "where"),
     "accumulate": ("array", "axis", "dtype", "out"),
@@ -30,7 +31,7 @@ _OF_UFUNCS: Mapping[str, tuple[str, ...]] = {
 def with_out_named(
     function: Any, args: Sequence[Value], kwargs: Mapping[str, Value]
 ) -> tuple[tuple[Value, ...], dict[str, Value]]:
-    """The arguments of a NumPy function, those from `out` on by name."""
+    """The arguments of a NumPy function, with `out` and all later ones by name."""
     if isinstance(function, np.ufunc) and len(args) > function.nin:
         if len(args) > function.nargs:
             takes = f"takes from {function.nin} to {function.nargs} positional arguments"
@@ -42,12 +43,13 @@ def with_out_named(
     return _named(_names(function), args, kwargs)
 
 
-# Functions that make an array of their own dtype of `out` before they write, which must be a safe cast.
+# Functions that first make an array of their own dtype from `out`, which must be a safe cast.
 _READ_OUT = frozenset({"argmax", "argmin", "nanargmax", "nanargmin", "take", "compress", "choose"})
 
 
 def require_dtype_of_out(function: Any, own: np.dtype, out: np.dtype) -> None:
-    """Raise what NumPy raises of an `out` of the wrong dtype. Not of ufuncs, which take what is of the same kind.
+    """Raise NumPy's error for an `out` of the wrong dtype. Ufuncs are not checked here: they accept dtypes of the same
+    kind.
 
     Raises DTypeError, StaticValueError.
     """
@@ -62,8 +64,8 @@ def require_dtype_of_out(function: Any, own: np.dtype, out: np.dtype) -> None:
 
 
 def without_inert(function: Any, kwargs: Mapping[str, Value]) -> dict[str, Value]:
-    """The keywords of a call of NumPy's, without those that say what is so anyway: all arrays are on the CPU and of
-    NumPy's own class. `overwrite_input=True` leaves it open what is in the array afterwards."""
+    """The keywords of a NumPy call, without those that only state the default: all arrays are on the CPU and of NumPy's
+    own class. `overwrite_input=True` leaves the array's later contents undefined."""
     return {name: value for name, value in kwargs.items() if not (_is_inert(name, value) and _takes(function, name))}
 
 
@@ -98,7 +100,7 @@ def _keywords(function: Any) -> frozenset[str]:
 def with_array_first(
     function: Any, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> tuple[Sequence[Value], dict[str, Value]]:
-    """The arguments of a NumPy function, the first one by position, whatever NumPy calls it."""
+    """The arguments of a NumPy function, with the first one by position, whatever NumPy calls it."""
     name = None if args or not kwargs else _first_name(function)
     if name not in kwargs:
         return args, kwargs
@@ -128,22 +130,22 @@ def _named(
     if len(args) <= place or len(args) > len(names):
         return tuple(args), dict(kwargs)
     named = {**dict(zip(names[place:], args[place:], strict=False)), **kwargs}
-    # Not all that is compiled takes a dtype, where `None` only keeps its place.
+    # Not every compiled function takes a dtype; here `None` is only a placeholder.
     before = args[: place - 1] if names[place - 1] == "dtype" and is_none(args[place - 1]) else args[:place]
     return tuple(before), named
 
 
 @cache
 def _names(function: Any) -> tuple[str, ...]:
-    """What the arguments of a function are called that may be given by position; () where it is not known."""
+    """The names of the arguments that a function takes by position; () if unknown."""
     if isinstance(getattr(function, "__self__", None), np.ufunc):
         return _OF_UFUNCS.get(function.__name__, ())
     if positional := declarations.of(function).positional:
         return positional
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # no function, or one written in C
-        # Before NumPy 2.4 methods had none; they take the array, and then what the function takes.
+    except (TypeError, ValueError):  # not a function, or written in C
+        # Before NumPy 2.4 methods had no signatures; they take the array, and then the function's arguments.
         name = getattr(function, "__name__", "")
         is_method = function is not None and function is getattr(np.ndarray, name, None)
         return _names(getattr(np, name, None)) if is_method else ()

@@ -1,15 +1,15 @@
-"""Functions that call themselves: each becomes a func.func of its own, and a call of it a func.call.
+"""Functions that call themselves: each becomes a func.func, and its calls become func.calls.
 
-Reads: calls, and the functions that are being interpreted. Writes: private func.funcs, and func.call. Leaves: the value
-of the call, in the state after it.
+Reads: calls, and the functions being interpreted. Writes: private func.funcs, and func.call. Leaves: the value of the
+call, in the state after it.
 
-A call that sees what an earlier one, still under way, has seen (the same kinds of values, the same aliasing) is a
-recursion: the earlier one is started again as a function. Every value that it sees is a parameter, and what it returns
-is a fix-point: while nothing is known of it, a recursive call never returns. Where the arguments differ by static
-numbers in every call, the calls are interpreted one in another, up to a limit; from there on these numbers are traced.
+A call is a recursion if an earlier, unfinished call has seen the same (the same kinds of values, the same aliasing).
+Then the earlier call starts again as a function. Every value that it sees is a parameter, and its result is a
+fix-point: while nothing is known of the result, a recursive call never returns. If static numbers in the arguments
+differ in every call, the calls are inlined in one another up to a limit; beyond it these numbers are traced.
 
-A function is its code and its cells: `compose(compose(f, g), h)` calls the code of its inner function again, on other
-cells, and is no recursion.
+A function is its code and its cells: `compose(compose(f, g), h)` calls the same inner code again, but with other cells,
+so it is no recursion.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from mlirad.frontend.values.values import Closure, Static, Value
 from mlirad.signature import NUMBERS, is_same_static
 from mlirad.xdsl_support.once_per_object import once
 
-# How deep a function is inlined in itself; how deep, and how often, before its static numbers are traced.
+# How deep a function is inlined in itself; and how deep, and how often, before its static numbers are traced.
 DEPTH, CHAIN, COPIES = 60, 12, 40
-# How deep closures of one code, each with cells of its own, call one another.
+# How deep closures with the same code, each with cells of its own, may call one another.
 CLOSURES = 500
-# Passes after which what a function returns is said to have no one type.
+# After this many passes, a function's results are considered to have no common type.
 PASSES = 8
 INLINED = "inlined"
 
@@ -75,7 +75,7 @@ def as_number(value: Value) -> Value:
 
 
 def entered(context: Context, site: Site) -> Value:
-    """The value of a call: of a function that is known, or of the body, interpreted here."""
+    """The value of a call: of a known function, or of the body, interpreted here."""
     running = [frame.site for frame in context.active if frame.scope.node is site.node and frame.site is not None]
     if (made := known_call(context, site)) is not None:
         return made
@@ -98,13 +98,13 @@ def entered(context: Context, site: Site) -> Value:
 
 
 def give_up(context: Context, site: Site) -> None:
-    """Be again where the call stands."""
+    """Return to the place of the call."""
     attempts.roll_back(site.block, site.mark)
     context.state = site.state.fork()
 
 
 def interpreted(context: Context, site: Site) -> Value:
-    """The value that the body gives, in a frame of its own; the state's frame for it is gone afterwards."""
+    """The value of the body, in a frame of its own; afterwards the state no longer has the frame."""
     number = context.fresh()
     active, location = len(context.active), context.location
     frame = Frame(number, site.source, scope_of(site.node), site.parent, site=site)
@@ -114,7 +114,7 @@ def interpreted(context: Context, site: Site) -> Value:
         name_variable(context.state, name, value)
     context.active.append(frame)
     if site.parent is not None:
-        # What the function sees of the code around it lives as long as it runs.
+        # Everything that the function sees from outside lives as long as it runs.
         context.push(Closure(site.node, site.parent, site.source, (), ()))
     try:
         result = run_body(context, site.node, number)
@@ -133,7 +133,7 @@ def interpreted(context: Context, site: Site) -> Value:
 
 
 def seen_at(context: Context, site: Site, state: State, bound: dict[str, Value]) -> Seen:
-    """What a call sees of the state: its arguments, captured arrays, and what its closures see."""
+    """The values that a call sees: its arguments, captured arrays, and variables of its closures."""
     captures = {name: value for name, value in state.frames[0].items() if name.startswith(CAPTURE)}
     frames = {**state.frames, 0: captures}
     function: tuple[Value, ...] = ()
@@ -146,7 +146,7 @@ def seen_at(context: Context, site: Site, state: State, bound: dict[str, Value])
 
 
 def called(site: Site) -> frozenset[Hashable]:
-    """The origin of what a function takes and gives: it is static only if the calls are inlined."""
+    """The origin of a function's arguments and results: they are static only if the calls are inlined."""
     return frozenset({(INLINED, id(site.node))})
 
 
@@ -158,7 +158,7 @@ def with_traced(bound: dict[str, Value], traced: frozenset[str]) -> dict[str, Va
 
 
 def known_call(context: Context, site: Site) -> Value | None:
-    """The value of a call of a function that is known to call itself; None if it is not known, or not so."""
+    """The value of a call of a known recursive function; None if it is unknown, or known for other arguments."""
     for known in context.calling.known:
         if known.function == site.function:
             seen = seen_at(context, site, context.state, with_traced(site.bound, known.traced))
@@ -168,7 +168,7 @@ def known_call(context: Context, site: Site) -> Value | None:
 
 
 def is_right_here(context: Context, known: Recursion) -> bool:
-    """Whether a function is right although arrays share memory here that did not where it was made."""
+    """Whether a function is right even though arrays share memory here, and did not where it was created."""
     if not context.memory or known.knew_memory:
         return True
     known.meets_memory = True
@@ -202,7 +202,7 @@ def find_recursion(context: Context, site: Site, running: list[Site]) -> None:
 
 
 def is_same_but(context: Context, differing: frozenset[str], one: Site, other: Site) -> bool:
-    """Whether two calls see the same, once their static numbers of these names are traced."""
+    """Whether two calls see the same, once their static numbers under these names are traced."""
     scratch = Block()
     with building(scratch):
         a, b = (
@@ -213,7 +213,7 @@ def is_same_but(context: Context, differing: frozenset[str], one: Site, other: S
 
 
 def as_function(context: Context, site: Site, traced: frozenset[str]) -> Value:
-    """Make the function that a call is, and call it."""
+    """Create the function for a call, and call it."""
     seen = seen_at(context, site, context.state, site.bound)
     require_no_grown(context, seen.state, f"{site.name} calls itself and is given")
     made = Recursion(site.function, symbol(context, site.name), seen.description, traced, bool(context.memory))
@@ -271,7 +271,7 @@ def pass_over(context: Context, site: Site, seen: Seen, block: Block) -> Ended:
         context.location = start
         discard(block)
         if any(known.ended is None and known.function != site.function for known in context.calling.known):
-            raise  # it does not return, by what is known about the functions around it
+            raise  # by what is known about the functions around it, it does not return
         hint = "let it return on one path without a call of itself"
         raise context.refusal(f"{site.name} calls itself and never returns", hint) from None
     except BaseException:
@@ -280,7 +280,7 @@ def pass_over(context: Context, site: Site, seen: Seen, block: Block) -> Ended:
 
 
 def left(context: Context, site: Site, seen: Seen, block: Block) -> Ended:
-    """What the function leaves, its result on top of the operands."""
+    """The state that the function leaves, with its result on top of the operands."""
     state = trim(context.state, {0: None}, context.seen_by)
     require_no_grown(context, state, f"{site.name} calls itself and returns")
     if set(state.frames) - set(seen.state.frames) - {0}:
@@ -321,7 +321,7 @@ def function(context: Context, made: Recursion, seen: Seen, block: Block) -> fun
 
 
 def emitted_call(context: Context, known: Recursion, seen: Seen) -> Value:
-    """A call of the function; where it is not known yet to return, it does not."""
+    """A call of the function. While it is unknown whether the function returns, the call does not return."""
     if known.ended is None:
         raise Bottom
     ended = known.ended
@@ -338,7 +338,7 @@ def emitted_call(context: Context, known: Recursion, seen: Seen) -> Value:
 
 
 def differing_numbers(one: dict[str, Value], other: dict[str, Value], kinds: type | tuple[type, ...]) -> frozenset[str]:
-    """The names under which there are different static numbers of these kinds."""
+    """The names with different static numbers of these kinds."""
     return frozenset(
         name
         for name, value in one.items()
@@ -380,7 +380,7 @@ def too_deep(context: Context, name: str, args: Sequence[Value]) -> NoReturn:
 
 @once
 def _ending_by_return(node: ast.FunctionDef) -> Sequence[ast.stmt]:
-    """A body with a return somewhere and none at its end gets that, so that every path leaves it in one way."""
+    """The body, with a return added at the end if it has one elsewhere: then every path leaves it in the same way."""
     if always_leaves(node.body) or not any(isinstance(each, ast.Return) for each in ast.walk(node)):
         return node.body
     return [*node.body, ast.copy_location(ast.Return(value=None), node.body[-1])]

@@ -1,14 +1,14 @@
-"""Functions that several places call: each becomes one func.func, and each call a func.call.
+"""Functions called from several places: each becomes one func.func, and its calls become func.calls.
 
 Reads: calls. Writes: private func.funcs marked as shared, and func.call. Leaves: the value of the call, in the state
 after it.
 
-A call is interpreted in place at first. When a function has been called from enough places, the program is interpreted
-again, and each call of the function that sees the same (the same kinds of values, the same static numbers, the same
-aliasing) is a call of one func.func. Where the text says that enough calls follow in a row, the first call is one
-already. Static floats that differ from call to call are arguments of the function, unless it needs to know them, or
-would be slower if it did not. A function is inlined after all if it changes lists, dicts or names of its caller, or few
-elements of an array, or if anything in it is refused or has to be known when it is compiled: in place, more is known.
+At first a call is inlined. Once a function has been called from enough places, the program is interpreted again, and
+calls of the function that see the same (the same kinds of values, the same static numbers, the same aliasing) become
+calls of one func.func. If the source shows enough calls in one block, this applies from the first call on. Static
+floats that differ between calls become arguments, unless the function must know them, or would be slower otherwise. A
+function is inlined after all if it changes lists, dicts or names of its caller, or only few elements of an array, or if
+anything in it is refused or must be known at compile time: more is known at the place of the call.
 """
 
 from __future__ import annotations
@@ -45,18 +45,19 @@ from mlirad.library.spells import is_in_library
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 
 LONG = 2 * CALL
-"""A loop of fewer trips may cost no more than a call."""
+"""A loop with fewer iterations may cost no more than a call."""
 
 MOST_AGAIN = 4
-"""The build starts again for a function if no more than so many times what its calls took is interpreted twice."""
+"""The build restarts for a function only if it has interpreted at most this many times the ops of the function's
+calls."""
 
 
 class _NotShared(Exception):
-    """The function is to be inlined."""
+    """The function must be inlined."""
 
 
 def entered(context: Context, site: Site) -> Value:
-    """The value of a call: of a function that calls share, or of the body, interpreted here."""
+    """The value of a call: of a shared function, or of the body, interpreted here."""
     calls = context.calling.repeated
     if not _may_share(context, site):
         return recursion.entered(context, site)
@@ -79,7 +80,7 @@ def entered(context: Context, site: Site) -> Value:
 
 
 def _shared_if_possible(context: Context, site: Site, floats: frozenset[str]) -> Value:
-    """Call the function that calls share; if there cannot be one, interpret the body. floats: what are arguments."""
+    """Call the shared function, or interpret the body if there cannot be one. floats: those that become arguments."""
     calls = context.calling.repeated
     attempt = attempts.begin(context)
     for traced in dict.fromkeys((floats, frozenset[str]())):
@@ -103,7 +104,7 @@ def _may_share(context: Context, site: Site) -> bool:
 
 
 def _floats_that_differ(calls: RepeatedCalls, site: Site) -> frozenset[str]:
-    """The parameters that are given different static floats, of the calls met so far; none if they must be known."""
+    """The parameters with different static floats in the calls met so far; none if they must be known."""
     if site.function in calls.fixed:
         return frozenset()
     first = calls.bound.setdefault(site.function, site.bound)
@@ -113,7 +114,7 @@ def _floats_that_differ(calls: RepeatedCalls, site: Site) -> frozenset[str]:
 
 
 def _note(context: Context, site: Site, repeats: Repeats) -> int:
-    """Note where a call stood that has been interpreted in place, and what it took. How many ops these are."""
+    """Note the place of an inlined call, and its ops. Returns the number of ops."""
     repeats.sites.add((context.frame.number, context.location))
     if len(repeats.sites) > 1 or not _has_static_floats(site):
         repeats.alike = max(repeats.alike, _places_alike(context))
@@ -128,12 +129,12 @@ def _note(context: Context, site: Site, repeats: Repeats) -> int:
 
 
 def _has_static_floats(site: Site) -> bool:
-    """Which of them differ from call to call, the first call does not say."""
+    """Whether a call has static floats. The first call cannot say which of them differ between calls."""
     return any(isinstance(value, Static) and isinstance(value.value, float) for value in site.bound.values())
 
 
 def _places_alike(context: Context) -> int:
-    """How many places around the call call the same, as far as the text says."""
+    """How many calls in the same block call the same name, by the source text."""
     frame, here = context.frame, context.location
     if here is None or here.filename != frame.source.filename:
         return 1
@@ -155,7 +156,7 @@ def _is_long(op: scf.ForOp | scf.WhileOp) -> bool:
 
 
 def _shared(context: Context, site: Site, traced: frozenset[str]) -> Value:
-    """Call the function that the call is, which is made if there is none yet. traced: its floats that are arguments."""
+    """Call the function for this call, and create it first if necessary. traced: the floats that are arguments."""
     if (value := recursion.known_call(context, site)) is not None:
         return value
     site = replace(site, bound=recursion.with_traced(site.bound, traced))
@@ -190,10 +191,10 @@ def _shared(context: Context, site: Site, traced: frozenset[str]) -> Value:
 
 
 def _overwrites_enough(seen: Seen, ended: Ended) -> bool:
-    """Whether the arrays of the caller that a function writes are overwritten by half, at least.
+    """Whether the function overwrites at least half of each of the caller's arrays that it writes.
 
-    The pullback may need them as they were or as they are then, and the caller keeps these as a whole. That takes as
-    much memory as undoing the writes would, unless they are few.
+    The pullback may need the old or the new contents, and the caller keeps these arrays whole. For many writes, that
+    takes no more memory than undoing them; for few writes it takes more.
     """
     arguments = list(ended.parameters)
     for index, contents in ended.contents.items():
@@ -206,10 +207,10 @@ def _overwrites_enough(seen: Seen, ended: Ended) -> bool:
 
 
 def _may_stand_alone(site: Site, block: Block) -> bool:
-    """Whether a function's body may be one for all calls.
+    """Whether one body can serve all calls.
 
-    A caller could not store arrays of unknown size for its reverse sweep. Where an op of the library fails, the user is
-    shown the call of the library, which is another one each time.
+    A caller could not store arrays of unknown size for its reverse sweep. If an op of the library fails, the error
+    shows the user's call of the library, which differs each time.
     """
     if is_in_library(site.source.filename) and _may_fail(block, set(block.args), False):
         return False
@@ -218,20 +219,20 @@ def _may_stand_alone(site: Site, block: Block) -> bool:
 
 
 def _is_slower(block: Block, numbers: set[SSAValue]) -> bool:
-    """Whether an op in it would be a simpler one if these arguments were known."""
+    """Whether an op in the block would be simpler if these arguments were known."""
     for op in (inner for each in block.ops for inner in each.walk()):
         if isinstance(op, NdOp) and any(
             op.is_simpler_if_known(index) for index, operand in enumerate(op.operands) if operand in numbers
         ):
             return True
-        if numbers.issuperset(op.operands):  # it is known where they are, as constants are
+        if numbers.issuperset(op.operands):  # known where its operands are, like a constant
             numbers.update(op.results)
     return False
 
 
 def _may_fail(block: Block, data: set[SSAValue], is_chosen: bool) -> bool:
-    """Whether it depends on the `data` if an op fails. (Indices that count from one constant to another are right, or
-    the function of the library never is.) is_chosen: the data decide whether and how often the block is run."""
+    """Whether it depends on the `data` if an op fails. (Indices that count from one constant to another are in range,
+    or the library's function is always wrong.) is_chosen: whether the data decide if and how often the block runs."""
     for op in block.ops:
         depends = is_chosen or not data.isdisjoint(op.operands)
         if op.regions:

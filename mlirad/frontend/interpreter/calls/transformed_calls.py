@@ -1,4 +1,4 @@
-"""Transforms of functions, and calls of what they give.
+"""Transforms of functions, and calls of the transformed functions.
 
 Reads: Request descriptors and values. Writes: nothing itself. Leaves: values.
 """
@@ -50,11 +50,11 @@ from mlirad.requests.lanes_and_parts import Accumulate, Checkpoint, Vmap
 from mlirad.requests.marks_in_programs import stop_gradient
 
 _OPTIONS = ("argnums", "has_aux", "grad_position", "argnames")
-"""The options of `grad` and its like themselves, without the options of compilations."""
+"""The options of `grad` and similar, without the options of compilations."""
 
 
 def make_transformed(context: Context, transform: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-    """`mlirad.grad(h, ...)` and its like inside a function: `transform` is the class of request, or makes one."""
+    """`mlirad.grad(h, ...)` and similar inside a function: `transform` is the class of request, or creates one."""
     if not args:
         raise DTypeError("a transform needs the function that it transforms", context.location)
     if transform is Sparse or "sparsity" in kwargs:
@@ -126,7 +126,7 @@ def call_transformed(context: Context, function: Transformed, args: Sequence[Val
 
 
 def _call_of_checkpointed(context: Context, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-    """A call of a function of its own, which stays one until all derivatives are made."""
+    """A call of a checkpointed function, which stays a function of its own until all derivatives are made."""
     outlined = outline.outline(context, function, args, kwargs)
     if not outlined.is_new:
         name = outline.name_of_value(function)

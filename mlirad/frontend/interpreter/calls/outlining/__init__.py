@@ -1,1 +1,1 @@
-"""Calls as functions of their own: private `func.func`s, what is passed to them, and what they give and change."""
+"""Calls as functions of their own: private `func.func`s, the operands passed to them, their results and changes."""

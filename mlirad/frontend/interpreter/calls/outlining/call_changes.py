@@ -1,9 +1,10 @@
-"""What a function that is differentiated changes of its caller's state: further results, put in place after the call.
+"""The changes that a differentiated function makes to its caller's state: further results, put in place after the call.
 
 Reads: the state where such a function ends. Writes: nothing. Leaves: Changes.
 
-Such a function takes copies of its arguments' arrays and containers, and uses the rest of the caller's state as it is.
-What it writes in a copy is written in the argument after the call; the rest of its state is taken over.
+Such a function takes copies of the arrays and containers in its arguments, and uses the rest of the caller's state
+directly. After the call, writes to a copy are repeated in the argument, and the rest of its state replaces the
+caller's.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _COPIES = f"{COPY}of all "
 class Mutables:
     """The arrays and containers in the arguments of a call, in one order.
 
-    arrays, objects: the caller's. active: the objects as they are passed, which are the caller's or copies of those.
+    arrays, objects: those of the caller. active: the objects as passed, either the caller's or copies.
     """
 
     arrays: tuple[Ref, ...]
@@ -41,7 +42,7 @@ class Mutables:
 
     @property
     def value(self) -> Tuple:
-        """As an operand, which keeps up with what the call does to the state."""
+        """The same as an operand, which follows changes that the call makes to the state."""
         return Tuple((Tuple(self.arrays), Tuple(self.objects), Tuple(self.active)))
 
     @staticmethod
@@ -59,10 +60,10 @@ class Mutables:
 class Changes:
     """What a call changes, in terms of the values inside the called function.
 
-    state: what the caller's state becomes, the arguments being its last operand. arrays: the new contents of arrays
-    that were passed. replaced: arrays that were passed and written, and are other cells in `state`. entries: the new
-    items of objects. All three are by their number in Mutables. operands: what the function's arguments are outside.
-    results: the values inside that are further results of the function.
+    state: the caller's new state, with the arguments as its last operand. arrays: the new contents of passed arrays.
+    replaced: passed arrays that were written, and are other cells in `state`. entries: the new items of objects. All
+    three use the numbers in Mutables. operands: the values outside of the function's arguments. results: the values
+    inside that are further results of the function.
     """
 
     state: State
@@ -74,14 +75,14 @@ class Changes:
 
 
 def keep_copies(context: Context, arrays: Sequence[Ref], objects: Sequence[Object]) -> str:
-    """Keep the copies alive in which a function is interpreted; the name that they are under in frame 0."""
+    """Keep alive the copies with which a function is interpreted. Returns their name in frame 0."""
     name = f"{_COPIES}{context.fresh()}"
     context.state.frames.setdefault(0, {})[name] = Tuple((Tuple(tuple(arrays)), Tuple(tuple(objects))))
     return name
 
 
 def cells_of_copies(context: Context, copies: str) -> set[int]:
-    """The cells of the arrays among the copies, as they are now."""
+    """The present cells of the arrays among the copies."""
     held = context.state.frames[0][copies]
     assert isinstance(held, Tuple) and isinstance(held.items[0], Tuple)
     return {cell for copy in held.items[0].items if isinstance(copy, Ref) for cell in cells_of(copy)}
@@ -96,10 +97,10 @@ def changes_of_call(
     block: Block,
     function: str,
 ) -> Changes | None:
-    """What the call has changed that ends in the present state; None if nothing. `before`: the state it began in.
+    """The changes of the call that ends in the present state; None if there are none. `before`: the state it began in.
 
-    copies: see `keep_copies`. operands: what each argument of `block`, the function's body, is outside. starts:
-    the contents that the copies began with.
+    copies: see `keep_copies`. operands: the outside value of each argument of `block`, the function's body. starts: the
+    initial contents of the copies.
     """
     after = context.state
     held = after.frames[0][copies]
@@ -151,7 +152,7 @@ def changes_of_call(
 
 
 def whole(context: Context, array: Ref) -> Expr:
-    """The contents of an array that is no view of another one."""
+    """The contents of an array that is not a view of another one."""
     if array.selector is None and array.alternatives[0].view.is_whole:
         return context.state.store[array.alternatives[0].cell]
     return context.read(array).contents
@@ -164,7 +165,7 @@ def changed_copies(
     outwards: _Outwards,
     operands: Mapping[SSAValue, SSAValue],
 ) -> dict[int, Entry]:
-    """The items, in the caller's terms, of the containers whose copies have others than they began with."""
+    """The items, in the caller's terms, of the containers with copies that have changed."""
     found: dict[int, Entry] = {}
     renaming = Renaming(ssa=lambda value: operands.get(value, value))
 
@@ -188,13 +189,13 @@ def changed_copies(
 
 
 def _outer_of(value: Value, passed: Mutables) -> Value:
-    """An item as it is passed, with the caller's own containers in it."""
+    """An item as it is passed, containing the caller's own containers."""
     own = {each.number: mine for each, mine in zip(passed.active, passed.objects, strict=True)}
     return own.get(value.number, value) if isinstance(value, Object) else value
 
 
 def require_apart(context: Context, before: State, old: Sequence[Ref], new: Sequence[Ref], function: str) -> None:
-    """Raises DifferentiationError where an array that is passed is written in another way than as an argument."""
+    """Raise DifferentiationError if a passed array is written in another way than through an argument."""
     for a, b in zip(old, new, strict=True):
         contents = {before.store[cell].value for cell in cells_of(a)}
         if contents != {context.state.store[cell].value for cell in cells_of(b)}:
@@ -207,7 +208,7 @@ def require_apart(context: Context, before: State, old: Sequence[Ref], new: Sequ
 
 
 def take_over(context: Context, changes: Changes, results: Sequence[Expr]) -> None:
-    """Let what the call changes be so in the present state; `results`: its further results."""
+    """Apply the changes of the call to the present state; `results`: its further results."""
     given = dict(changes.operands)
     given.update((inside, result.value) for inside, result in zip(changes.results, results, strict=True))
     renaming = Renaming(ssa=lambda value: given.get(value, value))
@@ -226,10 +227,10 @@ def take_over(context: Context, changes: Changes, results: Sequence[Expr]) -> No
 
 
 class _Outwards:
-    """What values are outside a function: its copies are its caller's own.
+    """Maps values to their counterparts outside a function: its copies become the caller's own.
 
-    Where a loop has put other arrays in a container, which array a copy is depends on the run; then the caller's own is
-    that, for the caller too (`replaced`: its number).
+    If a loop has put other arrays in a container, it depends on the run which array a copy is. Then the caller's own
+    becomes that array, for the caller too (`replaced`: its number).
     """
 
     def __init__(self, inner: Mutables, passed: Mutables):
@@ -249,7 +250,7 @@ class _Outwards:
 
     @property
     def stale(self) -> set[int]:
-        """Cells that nothing outside may be a view of any more."""
+        """Cells that nothing outside may view any more."""
         return self._unclear.union(self._arrays)
 
     def value(self, value: Value) -> Value:
@@ -261,7 +262,7 @@ class _Outwards:
         return self._array(leaf) if isinstance(leaf, Ref) else leaf
 
     def _array(self, array: Ref) -> Ref:
-        """The array; unchanged where it is a choice of arrays that are choices themselves."""
+        """The array's counterpart; unchanged if it is a choice between arrays that are choices themselves."""
         known = self._arrays
         met = [known[each.cell] for each in array.alternatives if each.cell in known]
         if not met:
@@ -285,7 +286,7 @@ class _Outwards:
 
 
 def _made_inside(state: State, values: Sequence[Value], contents: Sequence[Expr], block: Block) -> tuple[SSAValue, ...]:
-    """What of all these is computed in a block, once each."""
+    """All these values that are computed in a block, each once."""
     found: dict[SSAValue, None] = {}
 
     def note(value: SSAValue) -> SSAValue:
@@ -303,13 +304,13 @@ def _made_inside(state: State, values: Sequence[Value], contents: Sequence[Expr]
 
 
 def is_unchanged(before: State, after: State, *, with_contents: bool = True) -> bool:
-    """Whether what the names of a state stand for is in another one what it was; arrays with or without contents."""
+    """Whether the values of a state's names are unchanged in another state; arrays with or without contents."""
     names = State(before.frames, before.heap, before.store), State(after.frames, after.heap, after.store)
     return _Comparison(*names, with_contents=with_contents).is_pure
 
 
 class _Comparison:
-    """A comparison of the state that a call began in with the state that it ended in."""
+    """A comparison of a call's first and last state."""
 
     def __init__(self, before: State, after: State, *, with_contents: bool = True):
         self._before, self._after = before, after
@@ -319,11 +320,11 @@ class _Comparison:
 
     @property
     def is_pure(self) -> bool:
-        """Whether all that was there is as it was, contents included if they are compared."""
+        """Whether everything that existed before is unchanged, including contents if they are compared."""
         pairs = list(zip(self._before.temps, self._after.temps, strict=True))
         for number, names in self._before.frames.items():
             frame = self._after.frames.get(number, {})
-            # A name that is gone has been found dead.
+            # A missing name was found dead.
             pairs += [(value, frame[name]) for name, value in names.items() if name in frame]
         return all(self._is_unchanged(value, now) for value, now in pairs)
 

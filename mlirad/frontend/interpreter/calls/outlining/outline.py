@@ -1,7 +1,7 @@
-"""Functions of their own for what is differentiated: a private func.func, made by interpreting the callee.
+"""Outlines what is differentiated: interprets the callee into a private func.func.
 
 Reads: a function value and its arguments. Writes: a func.func into the module. Leaves: its symbol, the operands of a
-call of it, and how its results are put together.
+call, and how to assemble its results.
 """
 
 from __future__ import annotations
@@ -46,10 +46,11 @@ from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 @dataclass(frozen=True, eq=False)
 class Outlined:
-    """A callee. operands: of a call of it. inputs: for each leaf of the arguments, the number of its operand, None if
-    it is static. result: what it gives; the arrays and numbers in it are `leaves`, the callee's first results in order.
-    changes: what it changes of the caller's state, which its further results are for. is_new: whether no part of the
-    result is, or is a view of, an array or container that was there before the call, or another part."""
+    """A callee. operands: the operands of a call of it. inputs: for each leaf of the arguments, the number of its
+    operand, None if it is static. result: its value; the arrays and numbers in it are `leaves`, the callee's first
+    results in order. changes: its changes of the caller's state, which use its further results. is_new: whether every
+    part of the result is new: neither an array or container from before the call, nor a view of one, nor equal to
+    another part."""
 
     callee: func.FuncOp
     operands: tuple[SSAValue, ...]
@@ -70,9 +71,9 @@ def outline(
     kwargs: dict[str, Value],
     callers: Sequence[Value] | None = None,
 ) -> Outlined:
-    """Interpret a call as a function of its own, to which the arguments are passed as they are now.
+    """Interpret a call as a function of its own, to which the arguments are passed in their present state.
 
-    callers: all arguments as the caller has them, where those given are copies of them.
+    callers: all arguments as the caller has them, if those given are copies of them.
     """
     given = [(f"argument {number}", arg) for number, arg in enumerate(args)]
     given += [(f"argument {name!r}", arg) for name, arg in kwargs.items()]
@@ -104,7 +105,7 @@ def outline(
                 context, before, copies, outside, starts, block, name_of_value(function)
             )
     except Bottom:
-        # It certainly raises: what it does before that is done here, and there is nothing to differentiate.
+        # It certainly raises: everything before that is done here, and nothing is left to differentiate.
         discard(block)
         del context.active[active:]
         context.state = saved
@@ -132,7 +133,7 @@ def outline(
 
 
 def results_of(context: Context, outlined: Outlined, results: Sequence[SSAValue]) -> Iterator[Expr]:
-    """The results of a call or request of a callee, once what it changes has taken place."""
+    """The results of a call or request of a callee, after its changes have been applied."""
     found = [Expr(result) for result in results]
     if outlined.changes is None:
         return iter(found)
@@ -143,7 +144,7 @@ def results_of(context: Context, outlined: Outlined, results: Sequence[SSAValue]
 
 
 def callee_of(context: Context, name: str, block: Block, leaves: Sequence[Expr]) -> tuple[func.FuncOp, list[SSAValue]]:
-    """The function with this body, and what it takes, besides the arguments, from the code around it."""
+    """The function with this body, and the values that it takes from outside, besides the arguments."""
     with building(block):
         insert(func.ReturnOp(*(leaf.value for leaf in leaves)))
     captured = close(block)
@@ -151,7 +152,7 @@ def callee_of(context: Context, name: str, block: Block, leaves: Sequence[Expr])
 
 
 def private_function(context: Context, name: str, block: Block) -> func.FuncOp:
-    """A function of the module with this body, which uses nothing of the code around it."""
+    """A function of the module with this body, which uses nothing from outside."""
     ends = yields(block)
     made = func.FuncOp(
         recursion.symbol(context, name),
@@ -172,8 +173,8 @@ def traced_call(
     block: Block,
     shared: Sequence[SharedArgument],
 ) -> tuple[Any, list[Expr], str, bool]:
-    """The result of a call on the arguments of `block`, the contents of its leaves, where its copies are, and whether
-    all of it is new."""
+    """The result of a call on the arguments of `block`, the contents of its leaves, the place of its copies, and
+    whether all of it is new."""
     arguments = iter(block.args)
     copies: list[Ref] = []
 
@@ -208,8 +209,8 @@ def traced_call(
 
 
 def _is_new(context: Context, value: Value, cells: set[int], objects: set[int]) -> bool:
-    """Whether the arrays and containers in a result are none of those, and each stands in it once. A list that a loop
-    fills is taken as none of the callee's own."""
+    """Whether the arrays and containers in a result are not among those, and each occurs once. A list that a loop fills
+    is assumed not to be the callee's own."""
     if _holds_grown(context, value):
         return False
     arrays = [leaf for leaf in leaves_of(context, value) if isinstance(leaf, Ref)]
@@ -220,7 +221,7 @@ def _is_new(context: Context, value: Value, cells: set[int], objects: set[int]) 
 
 
 def _holds_grown(context: Context, value: Value) -> bool:
-    """Whether a list that a loop fills is in a value."""
+    """Whether a value contains a list that a loop fills."""
     value = context.use(value)
     items: Sequence[Value] = value.items if isinstance(value, Tuple) else ()
     if isinstance(value, Object):
@@ -232,7 +233,7 @@ def _holds_grown(context: Context, value: Value) -> bool:
 
 
 def close(block: Block) -> list[SSAValue]:
-    """Make what a block uses of the code around it arguments of it; gives the values outside, in order."""
+    """Turn the values that a block uses from outside into arguments of it; returns those values, in order."""
     captured: dict[SSAValue, SSAValue] = {}
     inside: set[Block | None] = {block}
     ops = [each for op in ops_of(block) for each in (op, *ops_inside(op))]

@@ -1,4 +1,4 @@
-"""Plain results: what a function gives, without the heap of its state, and the values made of it in another one."""
+"""Plain results: a function's result without the heap of its state, and values built from it in another state."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ class MadeObject:
 
 @dataclass(frozen=True, eq=False)
 class InArrays:
-    """A list that loops have filled, in a plain result. parts: its length, and the array of each leaf of its elements,
-    whose length only the run knows."""
+    """A list that loops have filled, in a plain result. parts: its length, and the array of each leaf of its elements;
+    the arrays' lengths are known only at run time."""
 
     growth: Growth
     parts: tuple[Static | Traced, ...]
 
 
-# A result without its heap.
+# A result without a heap.
 Plain = MadeObject | InArrays | Tuple | Ref | Traced | Static
 
 
 def require_sizes(context: Context, result: Any, name: str) -> None:
-    """What a function gives that is differentiated has shapes that are known, or depend on data."""
+    """Require that a differentiated function returns shapes that are known, or depend on data."""
     for leaf in result_leaves(context, result):
         if not isinstance(leaf, Ref):
-            continue  # a number, or of a list
+            continue  # a number, or an array of a list
         try:
             sizes.require_known(leaf.shape, f"the shape of what {name} returns")
         except sizes.NeedStatic as need:
@@ -53,7 +53,7 @@ def require_sizes(context: Context, result: Any, name: str) -> None:
 
 
 def plain_result(context: Context, value: Value) -> Any:
-    """A result with its containers taken out of the heap of the callee's state."""
+    """A result with its containers copied out of the heap of the callee's state."""
     value = context.use(value)
     if isinstance(value, Tuple):
         return Tuple(tuple(plain_result(context, item) for item in value.items), value.kind)
@@ -71,7 +71,7 @@ def plain_result(context: Context, value: Value) -> Any:
 
 
 def result_leaves(context: Context, value: Any, with_static: bool = False) -> Iterator[Any]:
-    """The arrays and traced numbers of a plain result, and what is static in it too if asked for."""
+    """The arrays and traced numbers of a plain result, and its static parts if requested."""
     if isinstance(value, MadeObject | Tuple):
         for item in value.items:
             yield from result_leaves(context, item, with_static)
@@ -85,9 +85,9 @@ def result_leaves(context: Context, value: Any, with_static: bool = False) -> It
 def rebuilt(
     context: Context, value: Any, results: Iterator[Expr], *, is_row_major: bool = False, has_patterns: bool = False
 ) -> Value:
-    """A plain result in the caller's state, its leaves made of `results`, with the layouts that they have in it.
+    """A plain result in the caller's state: its leaves come from `results`, with the layouts of the plain result.
 
-    has_patterns: the index arrays of sparse matrices are copies of those in it.
+    has_patterns: the index arrays of sparse matrices are copied from it.
     """
     if has_patterns and isinstance(value, MadeObject) and isinstance(value.keys, SparseParts):
         numbers, *places = value.items
@@ -122,7 +122,7 @@ def rebuilt(
 
 
 def own(context: Context, growth: Growth) -> Growth:
-    """Of arrays of their own: loops count by their number what is appended to them."""
+    """Each list gets arrays of its own: loops count the appended elements by their number."""
     return dataclasses.replace(growth, number=context.fresh())
 
 
@@ -135,7 +135,8 @@ def opaque_kind_in_result(value: Any) -> str | None:
 
 
 def cotangents(context: Context, value: Any, results: Iterator[Expr]) -> Value:
-    """What has the structure of a plain result, of C-contiguous arrays. The patterns of sparse matrices are copied."""
+    """A value with the structure of a plain result, made of C-contiguous arrays. The patterns of sparse matrices are
+    copied."""
     return rebuilt(context, value, results, is_row_major=True, has_patterns=True)
 
 

@@ -1,6 +1,7 @@
-"""A differentiated function is given copies. Where its arrays share memory it may not write them: it would be wrong.
+"""A differentiated function receives copies. It may not write arrays that share memory, because the result would be
+wrong.
 
-Reads: the arguments of a function that is differentiated, and what else it sees. Writes: names in frame 0 that keep
+Reads: the arguments of a differentiated function, and everything else that it sees. Writes: names in frame 0 that keep
 its copies alive. Leaves: nothing, or a DifferentiationError.
 """
 
@@ -25,13 +26,13 @@ _ANY: Memory = frozenset({"any"})
 COPY = "$copy "
 
 
-"""How the names begin, in frame 0, of copies."""
+"""The prefix of the copies' names in frame 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class SharedArgument:
-    """An array that is passed (`index` among all of them), and what it shares memory with: other arguments or what is
-    around the function, and captures (their names in frame 0), which count when the function turns out to use them."""
+    """A passed array (number `index`), and what it shares memory with: other arguments or surrounding arrays, and
+    captures (their names in frame 0), which count if the function turns out to use them."""
 
     index: int
     argument: str
@@ -42,7 +43,7 @@ class SharedArgument:
 
 
 def shared_among(context: Context, function: Value, leaves: Sequence[tuple[str, Value]]) -> list[SharedArgument]:
-    """The arrays among `leaves`, each with the name of the argument it is in, that share memory with others."""
+    """The arrays among `leaves`, each with the name of its argument, that share memory with others."""
     arrays = [(name, leaf, memory_of(context, cells_of(leaf))) for name, leaf in leaves if isinstance(leaf, Ref)]
     if not arrays:
         return []
@@ -69,11 +70,11 @@ def shared_among(context: Context, function: Value, leaves: Sequence[tuple[str, 
 
 
 def memory_of(context: Context, cells: set[int]) -> Memory:
-    """The keys of the memory that these cells stand for."""
+    """The keys of the memory of these cells."""
     if not (context.memory and cells):
         return frozenset()
     if any(frame.site is not None and frame.site.seen is not None for frame in context.active):
-        return _ANY  # the function may be called again with others, and is compiled once
+        return _ANY  # the function is compiled once, and may be called again with others
     found: Memory = frozenset()
     for name, value in context.state.frames.get(0, {}).items():
         if name in context.memory and isinstance(value, Ref) and cells & cells_of(value):
@@ -82,7 +83,7 @@ def memory_of(context: Context, cells: set[int]) -> Memory:
 
 
 KeptCopy = tuple[SharedArgument, str, SSAValue]
-"""The argument that was copied, the name that keeps the copy alive, and the copy's contents."""
+"""The argument that was copied, the name that keeps the copy alive, and the contents of the copy."""
 
 
 def kept(context: Context, shared: Sequence[SharedArgument], copies: Sequence[Ref]) -> list[KeptCopy]:
@@ -99,7 +100,7 @@ def kept(context: Context, shared: Sequence[SharedArgument], copies: Sequence[Re
 
 
 def require_unwritten(context: Context, kept: Sequence[KeptCopy], function: str) -> None:
-    """Raises DifferentiationError where a copy is written of an array that shares memory with one that is used."""
+    """Raise DifferentiationError if a copy is written, and its array shares memory with another one in use."""
     for each, name, value in kept:
         others = [
             *each.others,
@@ -131,13 +132,13 @@ def may_meet(a: Ref, b: Ref) -> bool:
 
 
 def are_apart(a: View, b: View) -> bool:
-    """Whether two views of one array certainly have no element in common."""
+    """Whether two views of one array certainly share no element."""
     pairs = zip(_ranges(a), _ranges(b), strict=True)
     return any(x is not None and y is not None and not _meet(x, y) for x, y in pairs)
 
 
 def _ranges(view: View) -> list[range | None]:
-    """For each axis of the array, the indices that its view has; None where they are not known."""
+    """For each axis of the array, the indices of its view; None if unknown."""
     base = view.base
     whole: list[range | None] = [None if size == TRACED else range(size) for size in base]
     if not view.steps or not isinstance(step := view.steps[0], Affine):

@@ -1,4 +1,4 @@
-"""Pytrees of values: their leaves, values of the same structure, and what a leaf is to a function."""
+"""Pytrees of values: their leaves, values of the same structure, and the operands for leaves."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ def mapped(
     owner: Callable[[Object], Owner | None] | None = None,
     has_patterns: bool = False,
 ) -> Value:
-    """A value of the same structure with other leaves; its lists, dicts and dataclasses are new. owner: of each.
+    """A value with the same structure and other leaves; its lists, dicts and dataclasses are new. owner: the owner of
+    each.
 
-    has_patterns: the index arrays of sparse matrices stay as they are.
+    has_patterns: the index arrays of sparse matrices stay the same.
     """
     value = context.use(value)
     if isinstance(value, Tuple):
@@ -64,7 +65,7 @@ def owner_of_copy(context: Context, value: Object) -> Owner:
 
 
 def original(context: Context, value: Object) -> int:
-    """What a list, dict or dataclass is a copy of; itself, if it is none."""
+    """The original of a list, dict or dataclass that is a copy; otherwise the object itself."""
     owner = context.state.heap[value.number].borrowed
     return value.number if owner is None or owner.of is None else owner.of
 
@@ -86,7 +87,7 @@ def objects_in(context: Context, value: Value) -> Iterator[Object]:
 
 
 def contents(context: Context, value: Ref | Traced) -> Expr:
-    """What a leaf is as an operand or a result: a tensor of an array, a scalar of a number."""
+    """A leaf as an operand or a result: a tensor for an array, a scalar for a number."""
     return context.read(value).contents if isinstance(value, Ref) else value.expr
 
 
@@ -98,14 +99,14 @@ def contents_type(leaf: Ref | Traced) -> Attribute:
 
 
 def like(context: Context, leaf: Ref | Traced, expr: Expr, strides: tuple[int, ...] | None = None) -> Value:
-    """A new value of the kind of `leaf`: a C-contiguous array, if no strides are given."""
+    """A new value of the same kind as `leaf`: a C-contiguous array, unless strides are given."""
     if isinstance(leaf, Ref):
         return context.new_array(expr, strides, tuple(leaf.shape) if sizes.is_static(leaf.shape) else None)
     return dataclasses.replace(leaf, expr=expr)
 
 
 def copy_of(context: Context, leaf: Ref | Traced, expr: Expr) -> Value:
-    """A copy of an argument, which is to the function what the argument is: as to its layout too."""
+    """A copy of an argument that looks like the argument to the function, including its layout."""
     if isinstance(leaf, Traced):
         return like(context, leaf, expr)
     made = context.new_array(expr, numpy_strides.strides_of_all(leaf), leaf.shape)

@@ -1,1 +1,1 @@
-"""Calls of functions that are known by more than their code: by derivative rules, as ops of the target."""
+"""Calls of functions that the compiler knows by more than their code: by derivative rules, or as ops of the target."""

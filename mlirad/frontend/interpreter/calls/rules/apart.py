@@ -1,7 +1,4 @@
-"""Functions that are interpreted apart: on copies of values, which they may not write, in a private func.func.
-
-Reads: values. Writes: a func.func. Leaves: the state as it was.
-"""
+"""Interprets functions apart: in a private func.func, on copies of values that they may not write."""
 
 from __future__ import annotations
 
@@ -31,8 +28,8 @@ from mlirad.requests.request import definition_of
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """Copies of the arguments of a function. values: the arguments; arrays: those in them, which began as `starts`,
-    and stand under a name in frame 0."""
+    """Copies of the arguments of a function. values: the arguments; arrays: the arrays in them, initially `starts`,
+    which have a name in frame 0."""
 
     values: tuple[Value, ...]
     starts: tuple[SSAValue, ...]
@@ -46,14 +43,14 @@ def function_apart(
     body: Callable[[list[Expr]], list[Expr]],
     plain_functions: frozenset[int] = frozenset(),
 ) -> tuple[func.FuncOp, list[SSAValue]]:
-    """A private function whose arguments are of the types `given`, followed by what it takes from around itself, which
-    are the values. body: gives its results, and may change nothing of the state. function: what it is made of."""
+    """A private function with arguments of the types `given`, followed by the values that it takes from outside, which
+    are returned. body: gives its results, and may not change the state. function: the function that it is made from."""
     name, place = name_of(function), definition_of(function)
     if place is not None:
-        context.returned[name] = place  # of a lambda that is all there is
+        context.returned[name] = place  # for a lambda there is nothing else
     block = Block(arg_types=given)
     saved, before, active = context.state, context.state.fork(), context.active
-    # What calls the function does not call its rule: a call of that in there is no recursion.
+    # The callers of the function do not call its rule: a call of them inside the rule is no recursion.
     context.state, context.active = context.state.fork(), []
     plain, context.calling.plain = context.calling.plain, plain_functions
     try:
@@ -74,7 +71,7 @@ def function_apart(
 
 
 def copies_of(context: Context, values: Sequence[Value], contents: Iterator[Expr]) -> Copies:
-    """Copies of values, of these contents: one for each array and traced number in them."""
+    """Copies of values with these contents: one for each array and traced number in them."""
     arrays: list[Ref] = []
 
     def copied(leaf: Value) -> Value:
@@ -94,7 +91,7 @@ def copies_of(context: Context, values: Sequence[Value], contents: Iterator[Expr
 
 
 def require_unwritten(context: Context, copies: Copies, function: str) -> None:
-    """Refuse, where it is written, a function that has written one of its arguments."""
+    """Refuse a function that has written one of its arguments, at the place of the write."""
     held = context.state.frames[0][copies.name]
     assert isinstance(held, Tuple)
     for position, (copy, start) in enumerate(zip(Mutables.of(_with_none(held)).arrays, copies.starts, strict=True)):
@@ -116,7 +113,8 @@ def _with_none(held: Tuple) -> Tuple:
 
 
 def inputs_first(function: func.FuncOp, own: Sequence[SSAValue], captured: Sequence[SSAValue], place: int) -> None:
-    """Let a function take `captured` from its argument `place` on. own: those that its last arguments are so far."""
+    """Let a function take `captured` from its argument `place` on. own: the values that it takes as its last arguments
+    so far."""
     block = function.body.block
     last = dict(zip(own, block.args[len(block.args) - len(own) :], strict=True))
     for number, value in enumerate(captured):

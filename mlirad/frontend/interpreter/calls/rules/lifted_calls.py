@@ -1,7 +1,7 @@
-"""Calls of functions whose surroundings are an argument: `library/lifted.py`.
+"""Calls of functions that take their surroundings as an argument: `library/lifted.py`.
 
-Reads: a Lifted function, and values for what its holders hold. Writes: names in frame 0, as captured arrays have, for
-the time of the call. Leaves: the value of the call.
+Reads: a Lifted function, and values for its holders. Writes: names in frame 0, like those of captured arrays, during
+the call. Leaves: the value of the call.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Calls of native functions that the user has registered as ops.
 
-Reads: a NativeOp and the arguments of a call. Writes: nd.native on operands of the function's own dtypes, broadcast
-together; where the function has a rule, in a function that has it. Leaves: a number, or a new array.
+Reads: a NativeOp and the arguments of a call. Writes: nd.native on operands in the function's own dtypes, broadcast
+together. If the function has a rule, nd.native is in a function with that rule. Leaves: a number, or a new array.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mlirad.library.own_rules import registered
 
 
 def call_native(context: Context, function: NativeOp, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-    """What a ufunc of that function would give. A rule gets arguments of one shape, and of the function's dtypes."""
+    """The result of a ufunc with that function. A rule gets arguments of one shape, in the function's dtypes."""
     name, count = function.__name__, len(function.prototype.arguments)
     if kwargs:
         raise DTypeError(f"{name}() takes no keyword arguments", context.location)
@@ -44,7 +44,7 @@ def _computed(function: NativeOp, operands: Sequence[Any]) -> Traced:
 
 
 def _converted(function: NativeOp, operands: Sequence[Any]) -> list[Traced]:
-    """The operands as the function takes them, broadcast together. Raises DTypeError for what a ufunc would refuse."""
+    """The operands as the function takes them, broadcast together. Raises DTypeError where a ufunc would."""
     values = [as_operand(operand) for operand in operands]
     shape = broadcast_shapes(*map(shape_of, values))
     found: list[Traced] = []
@@ -58,7 +58,7 @@ def _converted(function: NativeOp, operands: Sequence[Any]) -> list[Traced]:
 
 
 def _source(operand: StandIn) -> Any:
-    """The dtype, or the class of Python's numbers, that an argument has."""
+    """The dtype of an argument, or the class of a Python number."""
     if isinstance(operand, type | Several):
         return widest(operand)
     return strong(operand)

@@ -1,10 +1,11 @@
-"""Calls of functions that have a derivative rule of their own: `mlirad.custom_vjp` and `mlirad.custom_jvp`.
+"""Calls of functions with derivative rules of their own: `mlirad.custom_vjp` and `mlirad.custom_jvp`.
 
-Reads: an OwnRule and the arguments of a call. Writes: a private func.func, those of its rule, which its attributes name
-(`analysis/rule_attributes.py`), and func.call. Leaves: the result of the call.
+Reads: an OwnRule and the arguments of a call. Writes: private func.funcs for the function and its rule, which its
+attributes name (`analysis/rule_attributes.py`), and func.call. Leaves: the result of the call.
 
-A function is interpreted once for calls whose arguments are alike, and so are the functions of its rule, at once: what
-is wrong with a rule is told whether it is used or not. Inside its own rule the function is called by its name.
+Calls with similar arguments share one interpretation of the function. The functions of its rule are interpreted
+immediately, so errors in a rule are reported whether it is used or not. Inside its own rule the function is called by
+name.
 """
 
 from __future__ import annotations
@@ -54,13 +55,13 @@ from mlirad.library.own_rules import CustomJvp, CustomVjp, OwnRule
 from mlirad.requests.python_functions import name_of
 
 DEEPEST = 20
-"""How deep the rules of one function may lead to calls of it, each time on other arguments."""
+"""How deep the rules of one function may lead to calls of it with ever new arguments."""
 
 
 @dataclass(eq=False)
 class Ruled:
-    """A function with its rule. result: plain. captured: what it takes besides its arguments: values, or the names of
-    captured arrays. is_made: its rule is."""
+    """A function with its rule. result: the plain result. captured: what it takes besides its arguments: values, or
+    names of captured arrays. is_made: whether its rule has been interpreted."""
 
     rule: OwnRule
     function: func.FuncOp
@@ -72,7 +73,7 @@ class Ruled:
 def call_of_rule(
     context: Context, rule: OwnRule, path: Path | None, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> Value:
-    """What a call of a function with a rule gives."""
+    """The value of a call of a function with a rule."""
     if not rule.rules:
         hint = f"{name_of(rule)}.{rule.definer}(...), before it is called"
         raise context.refusal(f"{name_of(rule)} is a {rule.decorator} without a rule", hint)
@@ -117,11 +118,11 @@ def _positional(context: Context, rule: OwnRule, args: Sequence[Value], kwargs: 
     return found
 
 
-# One function for calls that are alike.
+# One function for similar calls.
 
 
 def _described(context: Context, value: Value) -> Hashable:
-    """What two calls have in common that may be of one function."""
+    """The key that two calls of the same function share."""
     value = context.use(value)
     if isinstance(value, Tuple):
         return value.kind, tuple(_described(context, item) for item in value.items)
@@ -136,12 +137,12 @@ def _described(context: Context, value: Value) -> Hashable:
 
 
 def _known(sizes: Sequence[Any]) -> Hashable:
-    """Sizes; those that only the run knows are equal where they are one value."""
+    """The shape as a key: run-time sizes are equal if they are the same value."""
     return tuple(size.expr.value if isinstance(size, Dim) else size for size in sizes)
 
 
 def _captured_now(context: Context, captured: SSAValue | str) -> SSAValue:
-    """What a function takes from around itself, at this call."""
+    """A value that a function takes from outside, at this call."""
     if isinstance(captured, SSAValue):
         return captured
     context.captures_used.add(captured)
@@ -151,7 +152,7 @@ def _captured_now(context: Context, captured: SSAValue | str) -> SSAValue:
 
 
 def _named(context: Context, captured: SSAValue) -> SSAValue | str:
-    """The name of the captured array that a value is now; the value itself, if it is none."""
+    """The name of the captured array that a value is at present; otherwise the value itself."""
     for name, value in context.state.frames.get(0, {}).items():
         if name.startswith(CAPTURE) and isinstance(value, Ref):
             if context.state.store[value.alternatives[0].cell].value is captured:
@@ -186,7 +187,7 @@ def _made(
     new = [each for each in dict.fromkeys(more) if each not in names]
     owners = [each for each, _ in parts]
     if new and any(each not in owners for each in _callers(context, function)):
-        # Calls of it were made without these, and those who call know nothing of them.
+        # Calls of it were built without these values, and their callers do not know them.
         extra.update({each: None for each in new if isinstance(each, str)})
         if all(isinstance(each, str) for each in new):
             raise Restart(f"the rule of {name} uses arrays that {name} does not")
@@ -208,13 +209,13 @@ def _made(
 
 
 def _callers(context: Context, function: func.FuncOp) -> list[func.FuncOp]:
-    """The functions that call one in the IR."""
+    """The functions that call this one in the IR."""
     name = function.sym_name.data
     return [each for each in context.functions if any(call.callee.string_value() == name for call in calls_in(each))]
 
 
 def _pass_on(caller: func.FuncOp, function: func.FuncOp, first: int, count: int) -> None:
-    """Let calls of a function, in its rule, pass what both take from around themselves: `count` values from `first`."""
+    """Let calls of a function, in its rule, pass on what both take from outside: `count` values from `first`."""
     given = caller.body.block.args[first : first + count]
     for call in calls_in(caller):
         if call.callee.string_value() == function.sym_name.data:
@@ -230,7 +231,7 @@ Part = tuple[func.FuncOp, list[SSAValue]]
 
 @dataclass(frozen=True, eq=False)
 class _Maker:
-    """The functions of one rule, for arguments like these. given: the types of what is traced in them."""
+    """Makes the functions of one rule, for arguments like these. given: the types of their traced parts."""
 
     context: Context
     rule: OwnRule
@@ -240,7 +241,7 @@ class _Maker:
 
     @property
     def wrt(self) -> tuple[int, ...]:
-        """The arrays and numbers among the arguments that are differentiated."""
+        """The numbers of the differentiated arrays and numbers in the arguments."""
         found: list[int] = []
         count = 0
         for position, arg in enumerate(self.args):
@@ -272,7 +273,7 @@ class _Maker:
         return [value_trees.contents_type(leaf) for leaf in leaves if has_derivative(leaf)]
 
     def primal(self) -> tuple[Any, func.FuncOp, list[SSAValue]]:
-        """The function itself: its plain result, and what it captures."""
+        """The function itself: its plain result, and its captured values."""
         context, name = self.context, name_of(self.rule)
         function = outside_objects.object_value(context, self.rule.function, self.place.then("attribute", "function"))
         results: list[Any] = []
@@ -287,13 +288,13 @@ class _Maker:
 
         try:
             made, captured = function_apart(context, self.rule, self.given, body, frozenset({id(self.rule.function)}))
-        except Bottom:  # what it raises is raised here
+        except Bottom:  # its errors are raised here
             dispatch.call(context, function, self.args, {})
             raise
         return results[0], made, captured
 
     def vjp(self, result: Any) -> list[Part]:
-        """forward and pullback."""
+        """The functions `forward` and `pullback`."""
         context, count = self.context, len(self.given)
         forward, backward = (name_of(each) for each in self.rule.rules)
         residuals: list[Any] = []
@@ -327,7 +328,7 @@ class _Maker:
         return [made, function_apart(context, self.rule.rules[1], given, of_backward)]
 
     def _cotangents(self, name: str, value: Value, likes: Sequence[Any]) -> Iterator[Expr]:
-        """What a rule returns for each argument that is differentiated, which is like that (plain)."""
+        """The leaves that a rule returns for each differentiated argument, whose plain structure it must match."""
         context, numbers = self.context, self._differentiated
         value = context.use(value)
         items = value.items if isinstance(value, Tuple) else None
@@ -366,7 +367,7 @@ class _Maker:
         return [function_apart(context, function, given, body)]
 
     def _sum_of_tangents(self, primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Value, Value]:
-        """What rules for each argument give: the result, and the sum of what the arguments' tangents add."""
+        """The result and tangent from one rule for each argument: the tangents' contributions are added."""
         context = self.context
         out = dispatch.call(context, Static(self.rule, self.place), primals, {})
         total: Value = Static(None)

@@ -1,7 +1,7 @@
-"""What the functions of a derivative rule are given and give: primals, residuals, tangents and cotangents.
+"""The arguments and results of a derivative rule's functions: primals, residuals, tangents and cotangents.
 
-Reads: values. Writes: ops. Leaves: Exprs, one for each leaf; or the refusal of what has another structure, shape or
-dtype, where the rule returns it.
+Reads: values. Writes: ops. Leaves: one Expr for each leaf. A result with another structure, shape or dtype is refused
+where the rule returns it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Val
 
 
 def refused(context: Context, rule: str, message: str, hint: str | None = None) -> NoReturn:
-    """Refuse what a rule gives, where it returns it."""
+    """Refuse a rule's result where the rule returns it."""
     raise DifferentiationError(f"{rule} {message}", context.returned.get(rule, context.location), hint)
 
 
@@ -39,11 +39,11 @@ def pair_from(context: Context, rule: str, value: Value, what: str) -> tuple[Val
     return value.items[0], value.items[1]
 
 
-# What a rule is given.
+# Arguments of a rule.
 
 
 def zero_of(context: Context, leaf: Value) -> Value:
-    """The tangent of what has no derivative: 0 of a number, zeros of an array, None of what is neither."""
+    """The tangent of a leaf without a derivative: 0 for a number, zeros for an array, otherwise None."""
     if isinstance(leaf, Ref) and leaf.shape:
         return context.new_array(filled(0, leaf.shape, types.from_dtype(leaf.dtype)))
     is_number = isinstance(leaf, Static) and isinstance(leaf.value, int | float | np.number)
@@ -51,7 +51,7 @@ def zero_of(context: Context, leaf: Value) -> Value:
 
 
 def tangent_like(context: Context, primal: Value, tangents: Iterator[Expr]) -> Value:
-    """The tangent of an argument: of its floats from `tangents`, of everything else zero."""
+    """The tangent of an argument: from `tangents` for its floats, zero for everything else."""
 
     def of_leaf(leaf: Value) -> Value:
         return value_trees.like(context, leaf, next(tangents)) if has_derivative(leaf) else zero_of(context, leaf)
@@ -60,7 +60,7 @@ def tangent_like(context: Context, primal: Value, tangents: Iterator[Expr]) -> V
 
 
 def cotangent_like(context: Context, result: Any, cotangents: Iterator[Expr]) -> Value:
-    """The cotangent of a plain result: of its floats from `cotangents`, of everything else zero."""
+    """The cotangent of a plain result: from `cotangents` for its floats, zero for everything else."""
     if isinstance(result, MadeObject | Tuple):
         items = tuple(cotangent_like(context, item, cotangents) for item in result.items)
         if isinstance(result, Tuple):
@@ -71,26 +71,26 @@ def cotangent_like(context: Context, result: Any, cotangents: Iterator[Expr]) ->
     return Static(None) if isinstance(result, Ref) and not is_static(result.shape) else zero_of(context, result)
 
 
-# What a rule gives.
+# Results of a rule.
 
 
 def results_like(context: Context, rule: str, value: Value, result: Any) -> Iterator[Expr]:
-    """The leaves of a value that is to have the structure, shapes and dtypes of the function's own result."""
+    """The leaves of a value that must have the structure, shapes and dtypes of the function's own result."""
     yield from _leaves_like(context, rule, value, result, "the function returns", only_floats=False)
 
 
 def tangents_like(context: Context, rule: str, value: Value, result: Any) -> Iterator[Expr]:
-    """The tangents of the leaves of floats of a plain result."""
+    """The tangents of the float leaves of a plain result."""
     yield from _leaves_like(context, rule, value, result, "the function returns", only_floats=True)
 
 
 def cotangents_like(context: Context, rule: str, value: Value, argument: Any, number: int) -> Iterator[Expr]:
-    """The cotangents of the leaves of floats in an argument, which is plain."""
+    """The cotangents of the float leaves in a plain argument."""
     yield from _leaves_like(context, rule, value, argument, f"its argument {number} is", only_floats=True)
 
 
 def plain_argument(context: Context, argument: Value) -> Any:
-    """The structure of an argument. What numbers its containers have is another thing once a rule has run."""
+    """The structure of an argument. A rule may have renumbered its containers, so their numbers do not count."""
     return plain_results.plain_result(context, value_trees.mapped(context, argument, _as_leaf))
 
 
@@ -127,7 +127,7 @@ def _leaves_like(context: Context, rule: str, value: Value, like: Any, other: st
 
 
 def _items(context: Context, value: Value, like: MadeObject | Tuple) -> tuple[Value, ...] | None:
-    """The items of a value of the same structure; None, if it has another one. A list will do for a tuple."""
+    """The items of a value with the same structure; None if the structure differs. A list may replace a tuple."""
     if isinstance(value, Tuple):
         is_same = isinstance(like, Tuple) or like.kind is list
         return value.items if is_same and len(value.items) == len(like.items) else None
@@ -152,7 +152,7 @@ def _kind_of_plain(like: MadeObject | Tuple) -> str:
 
 
 def _require_dtype(context: Context, rule: str, value: Value, like: Ref | Traced, other: str) -> None:
-    """A number of Python's fits where a float does; anything else has the dtype."""
+    """Whether dtypes match: a Python number may replace a float; anything else needs the same dtype."""
     if isinstance(value, Traced) and value.weak and nep50.may_cast(value.dtype, like.dtype, "same_kind"):
         return
     if isinstance(value, Static):

@@ -1,6 +1,6 @@
 """Calls of functions that are ops of the target.
 
-Reads: values. Writes: one op. Leaves: its value; nothing where the op does not take these operands.
+Reads: values. Writes: one op. Leaves: its value; nothing if the op does not accept these operands.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from mlirad.frontend.values.values import Value
 
 
 def call_of_target(context: Context, function: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value | None:
-    """A call of a function that an op of the target spells, as that op.
+    """A call of a function that has an op of the target, as that op.
 
-    None for any other function, and where the op's type rule refuses the operands: then the function is compiled.
+    None for any other function, and if the op's type rule refuses the operands: then the function itself is compiled.
     """
     op_class = _op_of(context, function)
     if op_class is None:
@@ -53,7 +53,7 @@ def _op_of(context: Context, function: Any) -> type[NdOp] | None:
 
 
 def _takes(op_class: type[NdOp], values: Sequence[Traced | Number]) -> bool:
-    """Whether the op's type rule takes these operands. Nothing is emitted to find out."""
+    """Whether the op's type rule accepts these operands. Nothing is emitted to find out."""
     if issubclass(op_class, ElementwiseOp):
         element = types.from_dtype(nep50.common_dtype([stand_in(each) for each in values]))
         rank = len(broadcast_shapes(*map(shape_of, values)))

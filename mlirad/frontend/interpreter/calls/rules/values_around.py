@@ -1,7 +1,7 @@
-"""The floats that a function takes from around itself, as arguments of it: `library/implicit/surroundings.py`.
+"""Turns the floats that a function takes from outside into arguments: `library/implicit/surroundings.py`.
 
-Reads: a function value, and what it can see. Writes: nothing. Leaves: these values; the result of a call in which
-others stand for them.
+Reads: a function value, and what it can see. Writes: nothing. Leaves: these values; the result of a call with other
+values in their place.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mlirad.library.implicit.surroundings import called_with, evaluated, values_
 
 @dataclass(frozen=True)
 class Around:
-    """What a function sees of floats: numbers, by their SSA values, and the cells of arrays of known size."""
+    """The floats that a function sees: numbers, by SSA value, and the cells of arrays of known size."""
 
     seen: Reached
     numbers: dict[SSAValue, Traced]
@@ -81,8 +81,8 @@ def evaluate(context: Context, args: Sequence[Value], kwargs: dict[str, Value]) 
 
 
 def _require_no_draw(context: Context, function: Value, point: InsertPoint, before: Operation | None) -> None:
-    """Refuse a call that draws, of the ops behind one: each evaluation would be another equation, that of derivatives
-    too."""
+    """Refuse a call if one of the ops after `mark` draws random numbers: each evaluation, even in derivatives, would be
+    a different equation."""
     made: list[Operation] = []
     op = point.block.first_op if before is None else before.next_op
     while op is not None and op is not point.insert_before:
@@ -120,7 +120,7 @@ def call_with(context: Context, args: Sequence[Value], kwargs: dict[str, Value])
 
 
 def _replace(context: Context, around: Around, function: Value, now: Sequence[Value]) -> Value:
-    """Let other values stand in the state where the function sees its own; gives the function, which may hold some."""
+    """Replace the values that the function sees in the state; returns the function, which may itself contain some."""
     assert len(now) == len(around.numbers) + len(around.cells), "they were found in the same state"
     exprs: dict[SSAValue, Expr] = {}
     for value, number in zip(now, around.numbers, strict=False):

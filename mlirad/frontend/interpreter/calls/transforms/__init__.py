@@ -1,1 +1,1 @@
-"""Transforms in kernels: requests for derivatives and lanes, and transforms that are made of them."""
+"""Transforms in kernels: requests for derivatives and lanes, and transforms built from them."""

@@ -1,4 +1,4 @@
-"""Which leaves of the arguments and results have derivatives, and what is refused because it has none."""
+"""Decides which leaves of arguments and results have derivatives, and refuses leaves that need one and have none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Ref, Static, Tuple, Value, kind_of
 from mlirad.tree import GeneratorParts, SparseParts
 
-# Which leaves are differentiated.
+# Differentiated leaves.
 
 
 def differentiable(context: Context, leaf: Value, what: str) -> Value:
@@ -54,7 +54,7 @@ def activated(context: Context, value: Value, what: str, kind: Domain) -> Value:
 
 
 def require_dense(context: Context, value: Value, what: str) -> None:
-    """Refuse sparse matrices where only their structure would say what a derivative is."""
+    """Refuse sparse matrices in transforms where a derivative would need their structure."""
     for each in value_trees.objects_in(context, value):
         entry = storage.entry_of(context, each)
         if isinstance(entry.keys, SparseParts):
@@ -65,7 +65,7 @@ def require_dense(context: Context, value: Value, what: str) -> None:
 
 
 def active_where_possible(context: Context, value: Value) -> Value:
-    """A primal of jvp or vjp: what has no derivative in it stays as it is."""
+    """A primal of jvp or vjp: parts without a derivative stay as they are."""
 
     require_dense(context, value, "this derivative")
 
@@ -77,13 +77,13 @@ def active_where_possible(context: Context, value: Value) -> Value:
 
 
 def active_numbers(outlined: Outlined, leaves: Sequence[Value]) -> tuple[int, ...]:
-    """The callee's arguments that the leaves of the primals are, where these have derivatives."""
+    """The numbers of the callee's arguments for the primals' leaves that have derivatives."""
     pairs = zip(outlined.inputs, leaves, strict=False)  # leaves of keyword arguments come last
     return tuple(number for number, leaf in pairs if number is not None and has_derivative(leaf))
 
 
 def require_active(context: Context, wrt: Sequence[int], primals: Sequence[Value], name: str) -> None:
-    """Some primal has a derivative: it is a mistake if none has."""
+    """Require that at least one primal has a derivative."""
     if not wrt and primals:
         raise DifferentiationError(
             f"no argument of {name} is of floats, and only floats have derivatives", context.location, "pass 3.0 for 3"
@@ -91,7 +91,7 @@ def require_active(context: Context, wrt: Sequence[int], primals: Sequence[Value
 
 
 def require_no_tangent(context: Context, tangent: Value, leaf: Value) -> None:
-    """The tangent of what has no derivative is None, or 0 of a number."""
+    """Require that a leaf without a derivative has the tangent None, or 0 for a number."""
     tangent = context.use(tangent)
     if isinstance(tangent, Static) and (tangent.value is None or is_zero(tangent.value)):
         return
@@ -102,7 +102,8 @@ def require_no_tangent(context: Context, tangent: Value, leaf: Value) -> None:
 
 
 def require_no_draw(context: Context, outlined: Outlined, name: str, transform: str) -> None:
-    """Of a transform that runs a function once for each direction: each run would draw other numbers."""
+    """Refuse a function that draws, for a transform that runs it once per direction: each run would draw other
+    numbers."""
     functions = {each.sym_name.data: each for each in context.functions}
     op = ordered_value_in(functions, outlined.callee)
     if op is not None:
@@ -114,7 +115,8 @@ def require_no_draw(context: Context, outlined: Outlined, name: str, transform: 
 
 
 def require_no_list(context: Context, result: Any, name: str) -> None:
-    """A cotangent has the structure of the value, and a list that a loop fills has one in the run only."""
+    """Refuse a list that a loop fills: a cotangent has the value's structure, which for such a list is known only at
+    run time."""
     if isinstance(result, InArrays):
         message = f"vjp of {name} needs a cotangent for each element of a list that a loop fills"
         hint = "return np.array(xs), or return the list as aux (has_aux=True)"

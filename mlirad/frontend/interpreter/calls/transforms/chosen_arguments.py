@@ -1,7 +1,7 @@
-"""The arguments that a function is differentiated with respect to, by number or by name.
+"""Finds the arguments that a function is differentiated with respect to, by number or by name.
 
-Reads: a function value, and how it is called. Writes: nothing. Leaves: numbers of the values that are passed, those by
-keyword after those by position.
+Reads: a function value, and how it is called. Writes: nothing. Leaves: numbers of the passed values, with keyword
+arguments after positional ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mlirad.requests.request import Request, parameters_of
 def chosen_arguments(
     context: Context, argnums: Argnums, function: Value, args: Sequence[Value], kwargs: Mapping[str, Value]
 ) -> list[int]:
-    """Raises DifferentiationError where an argument is not passed, or is chosen twice."""
+    """The numbers of the chosen arguments. Raises DifferentiationError if one is not passed, or chosen twice."""
     names, named = parameter_names(function), list(kwargs)
     found: list[int] = []
     for each in argnums if isinstance(argnums, tuple) else (argnums,):
@@ -51,7 +51,7 @@ def _place_of_number(number: int, count: int) -> int | None:
 
 
 def _place_of_name(name: str, names: Sequence[str], count: int) -> int | str:
-    """The place of a parameter that is passed by position; otherwise its name."""
+    """The place of a parameter passed by position; otherwise its name."""
     return names.index(name) if name in names and names.index(name) < count else name
 
 
@@ -61,7 +61,7 @@ def _called_with(count: int, named: Sequence[str]) -> str:
 
 
 def parameter_names(function: Value) -> list[str]:
-    """The names of the parameters that may be passed by position; none, where they are not known."""
+    """The names of the positional parameters; none if unknown."""
     match function:
         case Closure():
             arguments = function.node.args

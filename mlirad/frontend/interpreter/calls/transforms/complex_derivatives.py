@@ -1,4 +1,4 @@
-"""What complex numbers a transform takes and gives: JAX's rules and texts.
+"""Which complex numbers a transform takes and returns: JAX's rules and texts.
 
 Reads: leaves of arguments and results. Writes: nothing. Leaves: DifferentiationErrors.
 """
@@ -17,13 +17,13 @@ _HOLOMORPHIC = "for holomorphic differentiation, pass holomorphic=True; else use
 
 @dataclass(frozen=True)
 class Domain:
-    """A transform by its name, and whether it is asked for complex derivatives."""
+    """A transform by name, and whether complex derivatives are requested."""
 
     transform: str
     holomorphic: bool
 
     def require_input(self, context: Context, leaf: Value) -> Value:
-        """Raises DifferentiationError for an argument whose derivative would not be what it seems to be."""
+        """Raise DifferentiationError for an argument with a derivative that would not be what it seems."""
         if not isinstance(leaf, Ref | Traced):
             return leaf
         is_complex = leaf.dtype.kind == "c"

@@ -1,4 +1,4 @@
-"""Derivatives of functions: requests for them, which the differentiator expands later.
+"""Requests for derivatives of functions, which the differentiator expands later.
 
 Reads: Request descriptors and values. Writes: ad.vjp, ad.jvp, ad.paths. Leaves: values.
 """
@@ -42,8 +42,8 @@ from mlirad.tree import SparseParts
 
 
 def numbers_of(outlined: Outlined, leaves: Sequence[Sequence[Value]], chosen: Sequence[int]) -> list[int]:
-    """The callee's arguments that the leaves of the chosen arguments are, where they have derivatives. leaves: of each
-    argument."""
+    """The numbers of the callee's arguments for the chosen arguments' leaves that have derivatives. leaves: those of
+    each argument."""
     inputs, numbers = iter(outlined.inputs), list[list[int]]()
     for own in leaves:
         pairs = [(next(inputs), leaf) for leaf in own]
@@ -92,8 +92,8 @@ def outlined_for(
     kwargs: dict[str, Value],
     kind: Domain,
 ) -> tuple[Outlined, list[Any], list[int]]:
-    """A function that is differentiated with respect to chosen arguments, these (plain), and the callee's numbers of
-    their leaves."""
+    """A function differentiated with respect to chosen arguments; these (plain); and the numbers of their leaves in the
+    callee."""
     name = name_of_value(function)
     chosen = chosen_arguments(context, argnums, function, args, kwargs)
     callers = [*args, *kwargs.values()]
@@ -110,7 +110,7 @@ def outlined_for(
 
 
 def arranged(request: Grad, out: Value, aux: Value | None, gradients: Sequence[Value]) -> Value:
-    """What grad and value_and_grad return."""
+    """The results of grad and value_and_grad."""
     found: Value = Tuple(tuple(gradients)) if isinstance(request.argnums, tuple) else gradients[0]
     if request.with_value:
         return Tuple((out if aux is None else Tuple((out, aux)), found))
@@ -118,7 +118,7 @@ def arranged(request: Grad, out: Value, aux: Value | None, gradients: Sequence[V
 
 
 def value_and_aux(context: Context, outlined: Outlined, request: Grad, name: str) -> tuple[Any, Any]:
-    """The differentiated value of the callee's result, and what comes with it."""
+    """The differentiated value in the callee's result, and the aux."""
     result = outlined.result
     value, aux = result, None
     location = context.returned.get(name, context.location)
@@ -138,7 +138,7 @@ def value_and_aux(context: Context, outlined: Outlined, request: Grad, name: str
 
 
 def require_pair(context: Context, outlined: Outlined, name: str) -> tuple[Any, Any]:
-    """What a function with has_aux=True returns: (value, aux), or the value and several, which are a tuple then."""
+    """The result of a function with has_aux=True: (value, aux), or the value and a tuple of several."""
     result = outlined.result
     if not isinstance(result, Tuple) or len(result.items) < 2:
         location, hint = context.returned.get(name, context.location), "return value, aux"
@@ -147,13 +147,13 @@ def require_pair(context: Context, outlined: Outlined, name: str) -> tuple[Any, 
 
 
 def pair_of(result: Tuple) -> tuple[Any, Any]:
-    """The value and the aux of what a function with has_aux=True returns."""
+    """The value and the aux of a function with has_aux=True."""
     value, *aux = result.items
     return value, aux[0] if len(aux) == 1 else Tuple(tuple(aux))
 
 
 def constant_gradient(context: Context, outlined: Outlined, request: Grad, wanted: Sequence[Any]) -> Value:
-    """The gradient of a function that returns a number known at compile time: zeros."""
+    """The gradient of a function that returns a compile-time number: zeros."""
     outputs = outlined.callee.function_type.outputs.data
     op = insert(func.CallOp(outlined.callee.sym_name.data, outlined.operands, outputs))
     result = plain_results.rebuilt(context, outlined.result, outline.results_of(context, outlined, op.results))
@@ -183,7 +183,7 @@ def tangents(
 ) -> Tuple:
     """`jvp(f, primals, tangents)` -> out, its tangent, and aux if the function has it.
 
-    Another kind of request gives something else than the tangent, of that shape.
+    Another kind of request gives another value with the tangent's shape.
     """
     name = name_of_value(function)
     callers, along = primals_and_tangents(context, "jvp", args, kwargs)
@@ -214,7 +214,7 @@ def tangents(
 def primals_and_tangents(
     context: Context, transform: str, args: Sequence[Value], kwargs: dict[str, Value], second: str = "tangents"
 ) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
-    """The arguments of `jvp`, and of what is called like it."""
+    """The arguments of `jvp`, and of transforms called like it."""
     named = dict(zip(("primals", second), args, strict=False)) | kwargs
     if set(named) != {"primals", second} or len(args) > 2:
         message = f"{transform} takes a function, a tuple of primals, and a tuple of {second}"
@@ -223,8 +223,8 @@ def primals_and_tangents(
 
 
 def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Expr]) -> Value:
-    """The tangent of a plain result, which is `out` here: of floats from `tangents`, of everything else zero. That of a
-    sparse matrix has its places."""
+    """The tangent of a plain result, called `out` here: from `tangents` for floats, zero for everything else. The
+    tangent of a sparse matrix has the same places."""
     if isinstance(result, MadeObject | Tuple):
         assert isinstance(out, Tuple | Object)
         values = out.items if isinstance(out, Tuple) else context.as_is(out).items
@@ -260,7 +260,7 @@ def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Exp
 
 
 def converted(context: Context, value: Value, like: Value) -> Expr:
-    """A tangent or cotangent, of the shape and dtype of `like`."""
+    """A tangent or cotangent, with the shape and dtype of `like`."""
     assert isinstance(like, Ref | Traced)
     operand = storage.operand(context, value)
     if operand is None:

@@ -1,7 +1,8 @@
 """`mlirad.jacfwd`, `jacrev`, `hessian` and `hvp`: derivatives along all directions, or along one of a gradient.
 
-Reads: a function and its arguments. Writes: ad.jvp or ad.forward and ad.pullback, in functions of a direction's number,
-and ad.vmap of these. Leaves: for each leaf of the result, a value with the structure of the chosen arguments.
+Reads: a function and its arguments. Writes: ad.jvp, or ad.forward and ad.pullback, in functions of a direction's
+number; ad.vmap of these functions. Leaves: for each leaf of the result, a value with the structure of the chosen
+arguments.
 """
 
 from __future__ import annotations
@@ -39,20 +40,20 @@ from mlirad.frontend.values.values import Entry, Ref, Static, Transformed, Tuple
 from mlirad.requests.kinds_of_derivatives import Grad, Hessian, Jacobian
 
 Parts = dict[tuple[int, int], Expr]
-"""Of a Jacobian: the derivative of one leaf of the result by one of the callee's arguments, by their numbers."""
+"""The places of one part of a Jacobian: a leaf of the result and one of the callee's arguments, by number."""
 
 
 def hessian(
     context: Context, function: Value, request: Hessian, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> Value:
-    """Forward over reverse: one forward sweep with tangents of the gradient's own sweeps for each number."""
+    """Forward over reverse: for each number, one forward sweep with tangents of the gradient's own sweeps."""
     options = {"argnums": request.argnums, "has_aux": request.has_aux, "holomorphic": request.holomorphic}
     gradient = Transformed(function, Jacobian(None, **options, is_forward=False))
     return dispatch.call(context, Transformed(gradient, Jacobian(None, **options, is_forward=True)), args, kwargs)
 
 
 def product(context: Context, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-    """`hvp(f, primals, tangents)`: the tangents of the gradient, None for primals without a derivative."""
+    """`hvp(f, primals, tangents)`: the tangents of the gradient; None for primals without a derivative."""
     primals, _ = derivative_requests.primals_and_tangents(context, "hvp", args, kwargs)
     leaves = [list(value_trees.leaves_of(context, primal)) for primal in primals]
     has_derivative = active_leaves.has_derivative
@@ -106,7 +107,7 @@ def jacobian(
 
 
 def _require_floats(context: Context, value: Any, name: str) -> int:
-    """How many leaves a result has whose derivatives are asked for: they are arrays and numbers of floats."""
+    """The number of differentiated leaves of a result, which must all be float arrays or numbers."""
     count = 0
     location = context.returned.get(name, context.location)
     for leaf in plain_results.result_leaves(context, value, with_static=True):
@@ -149,7 +150,7 @@ def _by_columns(
 def _by_rows(
     context: Context, outlined: Outlined, wrt: Sequence[int], outs: Sequence[int]
 ) -> tuple[Parts, Iterator[Expr]]:
-    """The cotangents of each number of the results, of one forward sweep, and the results of the function."""
+    """The cotangents for each number of the results, from one forward sweep, and the results of the function."""
     callee = outlined.callee
     op = insert(ForwardOp.of(callee, outlined.operands, [], tuple(wrt), tuple(outs)))
     *values, residuals = op.results
@@ -178,9 +179,9 @@ def _along_all(
     type: Attribute,
     along: Callable[[Sequence[SSAValue], Expr], Sequence[SSAValue]],
 ) -> list[Expr]:
-    """What `along` gives of the operands and a direction, a value of `type`: of each unit vector, stacked.
+    """The results of `along` for the operands and each unit vector of `type`, stacked.
 
-    Of a number there is one direction, and nothing is stacked.
+    A number has only one direction, so nothing is stacked.
     """
     if not types.is_tensor(type):
         return list(map(Expr, along(operands, constant(1, type))))
@@ -198,7 +199,7 @@ def _along_all(
 
 
 def _joined(x: Expr, out: Attribute, argument: Attribute) -> Expr:
-    """A part of a Jacobian, in its shape and dtype: the axes of the result, then those of the argument; its dtype."""
+    """A part of a Jacobian, in its shape (the axes of the result, then those of the argument) and its dtype."""
     whole = reshape(x, types.of_shape((*types.shape(out), *types.shape(argument)), x.element))
     return cast(whole, types.element_type(argument))
 
@@ -218,7 +219,8 @@ def _mapped(context: Context, value: Any, function: Callable[[Any], Value]) -> V
 
 
 def _like(context: Context, argument: Any, parts: Iterator[Expr | None]) -> Value:
-    """The parts of a Jacobian for one leaf of the result, in the structure of an argument; None: of a constant."""
+    """The parts of a Jacobian for one leaf of the result, in the structure of an argument; None: the leaf is a
+    constant."""
 
     def of_leaf(leaf: Ref | Traced) -> Value:
         found = next(parts)

@@ -1,10 +1,10 @@
 """`mlirad.linearize`: the derivative of a function at one place, as a linear function of tangents.
 
-Reads: a function and its arguments. Writes: ad.forward, a function with the ad.pullback, and ad.transpose of that one.
-Leaves: values.
+Reads: a function and its arguments. Writes: ad.forward, a function with the ad.pullback, and ad.transpose of that
+function. Leaves: values.
 
-The pullback is linear in the cotangents, and what it is transposed to is linear in the tangents. So a linear function
-uses what the forward sweep keeps for a pullback, and there is one tape for both modes.
+The pullback is linear in the cotangents, and its transpose is linear in the tangents. So a linear function reuses the
+values that the forward sweep stores for a pullback, and both modes share one tape.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from mlirad.requests.kinds_of_derivatives import Linearize
 
 @dataclass(frozen=True, eq=False)
 class Linearized:
-    """What a linear function needs to know besides its residuals.
+    """What a linear function needs besides its residuals.
 
-    pulled_back: the pullback. transposed: a function that calls it, of residuals and cotangents. passed: the structure
-    of the tangents, plain, with None for what has no derivative. leaves: those that have one, as they are in the
-    primals. given_sizes: `sizes`, where they are not those of the result.
+    pulled_back: the pullback. transposed: a function of residuals and cotangents that calls it. passed: the plain
+    structure of the tangents, with None for leaves without a derivative. leaves: the leaves of the primals that have
+    one. given_sizes: `sizes`, if they differ from those of the result.
     """
 
     pulled_back: PulledBack
@@ -54,18 +54,18 @@ class Linearized:
 
     @property
     def types(self) -> Sequence[Attribute]:
-        """Those of the leaves."""
+        """The types of the leaves."""
         return self.transposed.function_type.outputs.data
 
     @property
     def sizes(self) -> Sequence[Expr]:
-        """The sizes of the results that only the run knows."""
+        """The run-time sizes of the results."""
         if self.given_sizes is not None:
             return self.given_sizes
         return [size for leaf in self.pulled_back.leaves for size in lengths(leaf.shape)]
 
     def inside(self, leaves: tuple[Ref | Traced, ...], sizes: Sequence[Expr]) -> Linearized:
-        """The same in a function of its own, which is given these."""
+        """The same, inside a function that takes these as arguments."""
         return replace(self, leaves=leaves, given_sizes=sizes)
 
     def call(self, context: Context, residuals: Expr, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:

@@ -61,7 +61,7 @@ def jet(context: Context, function: Value, args: Sequence[Value], kwargs: dict[s
 
 
 def _paths(context: Context, name: str, series: Sequence[Value], count: int) -> list[Sequence[Value]]:
-    """The coefficients of each primal: as many of each one."""
+    """The coefficients of each primal, equally many for all."""
     if len(series) != count:
         raise ShapeError(f"jet of {name}: {count} primals and {len(series)} series", context.location)
     found = [None if is_none(context.use(each)) else iteration.elements(context, each) for each in series]

@@ -37,7 +37,7 @@ from mlirad.requests.kinds_of_derivatives import Vjp
 
 @dataclass(frozen=True, eq=False)
 class PulledBack:
-    """What a pullback needs to know besides its residuals: the callee, and the primals' structure.
+    """What a pullback needs besides its residuals: the callee, and the structure of the primals.
 
     result, leaves: the part of the callee's result that has cotangents (not the aux), and its leaves. primals: plain.
     """
@@ -51,21 +51,21 @@ class PulledBack:
 
     @property
     def passed(self) -> Any:
-        """What a cotangent is like."""
+        """The leaves that cotangents must match."""
         return self.result
 
     @property
     def types(self) -> Sequence[Attribute]:
-        """Those of the leaves."""
+        """The types of the leaves."""
         return self.outlined.callee.function_type.outputs.data[: len(self.leaves)]
 
     @property
     def sizes(self) -> Sequence[Expr]:
-        """What a call needs besides."""
+        """Sizes that a call needs in addition: none."""
         return ()
 
     def inside(self, leaves: tuple[Ref | Traced, ...], sizes: Sequence[Expr]) -> PulledBack:
-        """The same in a function of its own, which is given these."""
+        """The same, inside a function that takes these as arguments."""
         return replace(self, leaves=leaves)
 
     def call(self, context: Context, residuals: Expr, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
@@ -84,7 +84,8 @@ def forward(context: Context, function: Value, request: Vjp, args: Sequence[Valu
 def forward_sweep(
     context: Context, function: Value, has_aux: bool, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> tuple[Sequence[Value], Expr, PulledBack, list[Value]]:
-    """The value and the aux, what a pullback needs, and the leaves of the primals. Keyword arguments are constants."""
+    """The value and the aux, the needs of a pullback, and the leaves of the primals. Keyword arguments are
+    constants."""
     name = name_of_value(function)
     active = Tuple(tuple(active_where_possible(context, arg) for arg in args))
     inputs = list(value_trees.leaves_of(context, active))
@@ -107,7 +108,7 @@ def forward_sweep(
 
 
 def call_pullback(context: Context, request: PulledBack, residuals: Expr, args: Sequence[Value]) -> Value:
-    """The cotangents of the primals, for one cotangent of the structure of the function's result."""
+    """The cotangents of the primals, for one cotangent with the structure of the function's result."""
     if len(args) != 1:
         raise DTypeError("a pullback takes one cotangent, of the structure of the result", context.location)
     given, wanted = (

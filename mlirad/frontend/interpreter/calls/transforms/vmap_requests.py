@@ -1,7 +1,8 @@
-"""`mlirad.vmap`, a function of each lane of its arguments, and `mlirad.accumulate_grad`, of each part of a batch.
+"""`mlirad.vmap`, which applies a function to each lane of its arguments, and `mlirad.accumulate_grad`, which applies it
+to each part of a batch.
 
-Reads: a function, arguments, and the axes that their lanes run along. Writes: ad.vmap, or a loop over the parts.
-Leaves: the stacked results and what the lanes have written in the arguments, or the sum of what the parts give.
+Reads: a function, arguments, and the axes of their lanes. Writes: ad.vmap, or a loop over the parts. Leaves: the
+stacked results and the lanes' writes to the arguments, or the sum of the parts' results.
 
 The function is interpreted once, for an unknown lane or part.
 """
@@ -55,7 +56,7 @@ _OPTIONS = ("in_axes", "out_axes")
 
 @dataclass(frozen=True, eq=False)
 class Laned:
-    """A leaf of the arguments. axis: that its lanes run along (None: it has none). contents: axis first."""
+    """A leaf of the arguments. axis: the axis of its lanes (None: it has none). contents: with this axis first."""
 
     leaf: Value
     axis: int | None
@@ -71,7 +72,7 @@ def vmap_of(context: Context, args: Sequence[Value], kwargs: dict[str, Value]) -
 
 
 def _axes(context: Context, value: Value) -> Axes:
-    """Axes that are written in the function."""
+    """Axes given to the transform in the function."""
     value = context.use(value)
     if isinstance(value, Tuple):
         return tuple(_axes(context, item) for item in value.items)
@@ -108,7 +109,7 @@ def call_of_lanes(
     found = _all_laned(context, request.in_axes, args, kwargs, name)
     lanes = _number_of_lanes(context, found, name)
     before = context.state.fork()
-    live, context.live = context.live, None  # a lane has no one value
+    live, context.live = context.live, None  # a lane has no single value
     try:
         outlined = _outlined(context, function, args, kwargs, [_one_lane(context, laned) for laned in found])
     finally:
@@ -144,7 +145,7 @@ def call_of_lanes(
 def call_of_parts(
     context: Context, function: Value, request: Accumulate, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> Value:
-    """A loop over equal parts of the arguments, which adds up what a checkpointed function gives for each."""
+    """A loop over equal parts of the arguments, which adds up the results of a checkpointed function."""
     name = name_of_value(function)
     axes: Axes = (None, *(0,) * (len(args) - 1)) if request.in_axes is None else request.in_axes
     found = _all_laned(context, axes, args, kwargs, name)
@@ -167,7 +168,7 @@ def call_of_parts(
             raise DTypeError(what, location, "return floats")
     outlined.callee.attributes[CHECKPOINT] = UnitAttr()
     operands = list(map(Expr, outlined.operands))
-    parts: dict[int, tuple[Expr, int]] = {}  # of the operands that are cut: all parts, and the axis of the examples
+    parts: dict[int, tuple[Expr, int]] = {}  # of the operands that are split: all parts, and the axis of the examples
     for laned, number in zip(found, outlined.inputs, strict=True):
         if number is not None and laned.contents is not None and laned.axis is not None:
             shape = (request.parts, size // request.parts, *laned.contents.shape[1:])
@@ -195,7 +196,7 @@ def call_of_parts(
 
 
 def _all_laned(context: Context, axes: Axes, args: Sequence[Value], kwargs: dict[str, Value], name: str) -> list[Laned]:
-    """The leaves of all arguments. axes: of the positional ones; others have their lanes along axis 0."""
+    """The leaves of all arguments. axes: those of the positional arguments; others have their lanes along axis 0."""
     if isinstance(axes, tuple) and len(axes) != len(args):
         raise ShapeError(f"in_axes of {name} has {len(axes)} items for {len(args)} arguments", context.location)
     each = [*(axes if isinstance(axes, tuple) else (axes,) * len(args)), *(0 for _ in kwargs)]
@@ -209,7 +210,7 @@ def _all_laned(context: Context, axes: Axes, args: Sequence[Value], kwargs: dict
 def _outlined(
     context: Context, function: Value, args: Sequence[Value], kwargs: dict[str, Value], leaves: Sequence[Value]
 ) -> Outlined:
-    """The function, interpreted for arguments of the same structure with these leaves."""
+    """The function, interpreted for arguments with the same structure and these leaves."""
     rest, owner = iter(leaves), partial(value_trees.owner_of_copy, context)
     given = [value_trees.mapped(context, each, lambda _: next(rest), owner) for each in (*args, *kwargs.values())]
     named = dict(zip(kwargs, given[len(args) :], strict=True))
@@ -217,7 +218,7 @@ def _outlined(
 
 
 def _part(context: Context, laned: Laned, size: int) -> Value:
-    """What stands for a part of an argument while the function is interpreted."""
+    """A stand-in for a part of an argument while the function is interpreted."""
     leaf = laned.leaf
     if laned.axis is None or not isinstance(leaf, Ref):
         return leaf
@@ -226,7 +227,7 @@ def _part(context: Context, laned: Laned, size: int) -> Value:
 
 
 def _laned(context: Context, value: Value, axes: Axes, what: str) -> Iterator[Laned]:
-    """The leaves of an argument, and the axes that their lanes run along."""
+    """The leaves of an argument, and the axes of their lanes."""
     value = context.use(value)
     if isinstance(value, Tuple | Object) and isinstance(axes, tuple | AxesByKey):
         yield from (
@@ -283,7 +284,7 @@ def _required_axis(context: Context, axis: int, count: int, what: str) -> int:
 
 
 def _moved(x: Expr, source: int, target: int) -> Expr:
-    """x with one axis elsewhere."""
+    """x with one axis moved."""
     order = [axis for axis in range(len(x.shape)) if axis != source]
     order.insert(target, source)
     return x if source == target else emit(TransposeOp, x, permutation=order)
@@ -303,7 +304,7 @@ def _number_of_lanes(context: Context, found: Sequence[Laned], name: str) -> Siz
 
 
 def _one_lane(context: Context, laned: Laned) -> Value:
-    """What stands for a lane while the function is interpreted: only its shape and its dtype count."""
+    """A stand-in for a lane while the function is interpreted: only its shape and dtype count."""
     leaf = laned.leaf
     if laned.axis is None or not isinstance(leaf, Ref):
         return leaf
@@ -312,12 +313,12 @@ def _one_lane(context: Context, laned: Laned) -> Value:
     return context.new_array(contents, None, shape) if shape else Traced(contents)
 
 
-# What the lanes write.
+# Writes of the lanes.
 
 
 @dataclass(frozen=True, eq=False)
 class _OfCall:
-    """A call of a function for each lane. wrt: its operands that have lanes."""
+    """A call of a function for each lane. wrt: the operands that have lanes."""
 
     context: Context
     name: str
@@ -327,7 +328,7 @@ class _OfCall:
     wrt: Sequence[int]
 
     def write_back(self, arrays: Sequence[Laned], before: State, results: Sequence[Expr]) -> None:
-        """Write what the lanes have written in their own parts of the arguments. Nothing else may be changed.
+        """Apply the lanes' writes to their own parts of the arguments. Nothing else may have changed.
 
         arrays: those among the arguments. before: the state before the call. results: the new contents.
         """
@@ -348,7 +349,7 @@ class _OfCall:
             storage.write(context, target.leaf, _moved(new, 0, target.axis))
 
     def _of_all(self, x: Expr) -> Expr:
-        """What every lane has from its arguments or from the code around the function."""
+        """Repeat for every lane a value from its arguments or from the code around the function."""
         if isinstance(x.value, BlockArgument) and x.value.block is self.outlined.callee.body.block:
             number = x.value.index
             x = Expr(self.operands[number])
@@ -363,7 +364,7 @@ class _OfCall:
 def _stacked(
     context: Context, value: Any, axes: Axes, results: Iterator[tuple[Expr, bool]], lanes: Size, name: str
 ) -> Value:
-    """A plain result of one lane, of all lanes."""
+    """A plain result of one lane, stacked for all lanes."""
     if isinstance(value, InArrays):
         hint = "return np.array(xs)"
         raise context.refusal(f"{name} is called for each lane, and returns a list that a loop fills", hint)
