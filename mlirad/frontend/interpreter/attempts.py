@@ -1,6 +1,7 @@
-"""Attempts that are given up: all that they changed is restored before the next one.
+"""Abandoned attempts: everything that they changed is restored before the next one.
 
-Reads: the state, the frames and the block. Writes: what they were; the ops of the attempt are removed. Leaves: nothing.
+Reads: the state, the frames and the block. Writes: their earlier values; removes the ops of the attempt. Leaves:
+nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from mlirad.frontend.values.state import State
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """Where an attempt began. last: the last op before it; depth: how many calls were running; live: the live names of
-    the innermost one."""
+    """The place where an attempt began. last: the last op before it; depth: the number of running calls; live: the live
+    names of the innermost one."""
 
     state: State
     block: Block
@@ -36,14 +37,14 @@ def begin(context: Context) -> Attempt:
 
 
 def begin_again(context: Context, attempt: Attempt) -> None:
-    """Go back to where an attempt began, from wherever it ended."""
+    """Go back to the beginning of an attempt, from wherever it ended."""
     del context.active[attempt.depth :]
     roll_back(attempt.block, attempt.last)
     context.state, context.frame.live, context.appended = attempt.state.fork(), attempt.live, attempt.appended
 
 
 def roll_back(block: Block, last: Operation | None) -> None:
-    """Remove what has been emitted after an op of a block."""
+    """Remove the ops emitted after an op of a block."""
     while (op := block.last_op) is not last:
         assert op is not None
         op.detach()

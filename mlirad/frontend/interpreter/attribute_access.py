@@ -77,7 +77,7 @@ def attribute(context: Context, value: Value, name: str) -> Value:
 
 
 def attribute_of_super(context: Context, value: Lazy, name: str) -> Value:
-    """`super().name`: of the classes after one in the order in which a class is searched."""
+    """`super().name`: searched in the classes after one, in the order of the method resolution."""
     after, receiver = (context.use(part) for part in value.parts)
     kind = classes.class_of(context, receiver)
     if not isinstance(after, Static) or kind is None or after.value not in kind.__mro__:
@@ -89,7 +89,7 @@ def attribute_of_super(context: Context, value: Lazy, name: str) -> Value:
     if owner is object and name == "__init__":
         return Static(builtin.nothing)
     if getattr(order[0], name, None) is getattr(owner, name):
-        owner = order[0]  # also if a class between them gets such an attribute
+        owner = order[0]  # even if a class between them gets such an attribute
     return outside_objects.attribute_of_class(context, receiver, owner, name)
 
 
@@ -128,7 +128,7 @@ def array_attribute(context: Context, array: Ref, name: str) -> Value:
 
 @dataclass(frozen=True)
 class Flags:
-    """What `x.flags` tells of an array."""
+    """The information in an array's `x.flags`."""
 
     writeable: bool
     c_contiguous: bool
@@ -140,7 +140,7 @@ class Flags:
 
 
 def flags(context: Context, array: Ref) -> Value:
-    """`x.flags`, of an array whose layout is known."""
+    """`x.flags`, for an array with known layout."""
     views = [alternative.view for alternative in array.alternatives]
     if any(is_unknown(view) or not is_static(view.shape) for view in views):
         raise context.refusal(

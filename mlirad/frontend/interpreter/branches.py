@@ -1,6 +1,6 @@
-"""Blocks that are run apart and joined: the two sides of an if, and a block of a loop.
+"""Blocks that are interpreted separately and joined: the two sides of an if, and a block of a loop.
 
-Reads: the state. Writes: ops of a block of their own, then the op that joins two. Leaves: an Outcome.
+Reads: the state. Writes: ops in blocks of their own, then the op that joins two. Leaves: an Outcome.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mlirad.frontend.values.values import Value
 
 
 def without_dead(context: Context, state: State, exit: Exit, live: Names | None = None) -> State:
-    """A state without what is dead after this exit; `live`: the names live after the block, for NEXT."""
+    """The state without names that are dead after this exit; `live`: the names live after the block, for NEXT."""
     names: dict[int, Names | None] = {0: None}
     for frame in context.active:
         names[frame.number] = frame.live | frame.scope.captured
@@ -56,7 +56,7 @@ def live_after(frame: Frame, exit: Exit, live: Names | None) -> Names:
 
 
 def run_in(context: Context, block: Block, state: State, body: Callable[[], Outcome]) -> Outcome:
-    """Run `body` from `state`, its ops in `block`. What it says of itself is visible outside of the block."""
+    """Run `body` from `state`, with its ops in `block`. What it appends is noted in terms visible outside the block."""
     context.state = state
     active, appended = len(context.active), context.appended
     context.appended = AppendCounts()
@@ -149,7 +149,7 @@ def join(
 
 
 def ends_elsewhere(sides: Sequence[State | None], outcomes: Sequence[Outcome]) -> list[State]:
-    """The states of a side that does not end in this way, where it ends in others."""
+    """The states of a side that does not end in this way, in the ways in which it ends."""
     return [
         state
         for side, outcome in zip(sides, outcomes, strict=True)
@@ -159,7 +159,7 @@ def ends_elsewhere(sides: Sequence[State | None], outcomes: Sequence[Outcome]) -
 
 
 def note_chosen(chosen: Chosen, merge: Merge, state: State) -> None:
-    """Note which values of a state the branches have chosen."""
+    """Note the values of a state that the branches have chosen."""
     made = dict(leaves_of(state))
     for pair in value_pairs(merge.paired):
         value = made.get(pair.place)
@@ -168,7 +168,7 @@ def note_chosen(chosen: Chosen, merge: Merge, state: State) -> None:
 
 
 def relabelled(context: Context, outcome: Outcome, labels: dict[Exit, Exit], live: Names | None = None) -> Outcome:
-    """The outcome with some exits made others; two that become one are merged. live: what is live after NEXT."""
+    """The outcome with some exits renamed; two exits that get one name are merged. live: the names live after NEXT."""
     states = {exit: without_dead(context, state, exit, live) for exit, state in outcome.states.items()}
     outcome = Outcome(states, outcome.code)
     for exit, target in labels.items():

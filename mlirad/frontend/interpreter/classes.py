@@ -1,4 +1,4 @@
-"""What a value is an instance of, and which attributes it has.
+"""The classes of values, and the attributes that they have.
 
 Reads: values. Writes: nothing. Leaves: bools and classes.
 """
@@ -53,7 +53,7 @@ def builtin_issubclass(context: Context, args: tuple[Value, ...], _kwargs: Keywo
 
 
 def _told_by(inspecting: Callable[[Any], Any]) -> None:
-    """What is told of the arguments of a function that is written in Python."""
+    """The result of an inspect function about the arguments of a function written in Python."""
 
     @interprets(inspecting)
     def told(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
@@ -79,7 +79,7 @@ def builtin_type(context: Context, args: tuple[Value, ...], kwargs: Keywords) ->
 
 
 def class_of(context: Context, value: Value) -> type | None:
-    """The class that Python sees; None where there is no telling."""
+    """The class that Python sees; None if it is unknown."""
     match value:
         case Static():
             return set if isinstance(value.value, purity.SetCopy) else type(value.value)

@@ -1,6 +1,6 @@
-"""Comparisons: of numbers and arrays as NumPy compares them, of sequences item by item, of objects by their methods.
+"""Comparisons: numbers and arrays as in NumPy, sequences item by item, objects by their methods.
 
-Reads: values. Writes: comparisons, joined by logical operators. Leaves: values; a bool where the answer is known.
+Reads: values. Writes: comparisons, joined by logical operators. Leaves: values; a bool if the answer is known.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Truth = bool | Traced
 
 
 def compare(context: Context, op: ast.cmpop, left: Value, right: Value, only_truth: bool = False) -> Value:
-    """`left op right`. only_truth: only the truth of the value is asked for."""
+    """`left op right`. only_truth: only the truth of the result is needed."""
     left, right = context.use(left), context.use(right)
     if isinstance(op, ast.Is | ast.IsNot):
         same = is_same(context, left, right)
@@ -83,14 +83,14 @@ def is_same(context: Context, left: Value, right: Value) -> bool:
     raise context.refusal("`is` is compiled for None, bools and objects known at compile time", "use ==")
 
 
-# Containers beside numbers and beside lists that grow.
+# Containers compared with numbers and with lists that grow.
 
 
 def of_containers(context: Context, function: Callable[[Any, Any], Any], left: Value, right: Value) -> Value | None:
-    """What Python's operator gives for a tuple, list or dict, where NumPy has no part in it: a bool or a TypeError.
+    """The result of Python's operator for a tuple, list or dict where NumPy is not involved: a bool or a TypeError.
 
-    That is beside a number of Python's, and beside another container if a loop appends to one of them. None for
-    all other operands: beside numbers and arrays of NumPy's a list is taken for an array.
+    That is next to a Python number, and next to another container if a loop appends to one of them. None for all other
+    operands: next to NumPy's numbers and arrays a list counts as an array.
     """
     first, second = empty_container(context, left), empty_container(context, right)
     if first is not None and second is not None:
@@ -121,7 +121,7 @@ def of_containers(context: Context, function: Callable[[Any, Any], Any], left: V
 
 
 def empty_container(context: Context, value: Value) -> tuple | list | dict | None:
-    """An empty tuple, list or dict for one of these; None for all else."""
+    """An empty tuple, list or dict in place of one; None for anything else."""
     if isinstance(value, Tuple):
         return [] if value.kind is list else ()
     kind: Any = type(value.value) if isinstance(value, Static) else None
@@ -134,7 +134,7 @@ def empty_container(context: Context, value: Value) -> tuple | list | dict | Non
 
 
 def compared_objects(context: Context, op: ast.cmpop, left: Value, right: Value) -> Value | None:
-    """A comparison with an object of a class of the user's; None where there is none among the two."""
+    """A comparison with an object of a user's class; None if neither operand is one."""
     if (result := special_methods.compared(context, op, left, right)) is not None:
         return result
     if isinstance(op, ast.NotEq) and (result := special_methods.compared(context, ast.Eq(), left, right)) is not None:
@@ -160,7 +160,7 @@ def compared_objects(context: Context, op: ast.cmpop, left: Value, right: Value)
 
 
 def sequence(context: Context, value: Value) -> Tuple | None:
-    """The items of a tuple or list whose length is known; of a list, in a tuple of class list."""
+    """The items of a tuple or list of known length; those of a list as a tuple of class list."""
     if isinstance(value, Tuple):
         return value
     if (
@@ -173,7 +173,7 @@ def sequence(context: Context, value: Value) -> Tuple | None:
 
 
 def compared_sequences(context: Context, op: ast.cmpop, left: Tuple, right: Tuple, only_truth: bool) -> Value:
-    """By the first items that differ, then by the lengths."""
+    """Compare by the first items that differ, then by the lengths."""
     is_equality = isinstance(op, ast.Eq | ast.NotEq)
     if (left.kind is list) != (right.kind is list):
         if is_equality:
@@ -241,7 +241,7 @@ def contains(context: Context, item: Value, container: Value) -> Truth:
 
 
 def both(first: Truth, second: Truth) -> Truth:
-    """Whether two truths hold."""
+    """Whether two truth values are both true."""
     if isinstance(first, bool):
         return second if first else False
     if isinstance(second, bool):
@@ -251,7 +251,7 @@ def both(first: Truth, second: Truth) -> Truth:
 
 
 def example_of_number(value: Value) -> bool | int | float | np.generic | None:
-    """A number of the class that a number has; None for all else."""
+    """A number of the same class as a number; None for anything else."""
     if isinstance(value, Static):
         return value.value if isinstance(value.value, bool | int | float | np.number | np.bool_) else None
     if not isinstance(value, Traced) or value.is_array:
@@ -260,12 +260,12 @@ def example_of_number(value: Value) -> bool | int | float | np.generic | None:
 
 
 def is_no_number(value: Any) -> bool:
-    """Whether no number is equal to a value."""
+    """Whether a value is equal to no number."""
     return value is None or isinstance(value, str | bytes)
 
 
 def truth_of(context: Context, value: Value) -> Truth:
-    """The truth of a value: known, or an i1."""
+    """The truth of a value: a bool if known, or an i1."""
     value = context.use(value)
     match value:
         case Static():
@@ -310,9 +310,9 @@ def truth_of(context: Context, value: Value) -> Truth:
 def chain(
     context: Context, left: Value, ops: Sequence[ast.cmpop], nodes: Sequence[ast.expr], only_truth: bool = False
 ) -> Value:
-    """`left op node op node ...`: each operand is evaluated once, and none after the first that fails.
+    """`left op node op node ...`: each operand is evaluated once, and none after the first comparison that fails.
 
-    only_truth: of the value, only the truth is asked for.
+    only_truth: only the truth of the result is needed.
     """
     context.push(left)
     right = dispatch.expression(context, nodes[0])
@@ -336,7 +336,7 @@ def chain(
 
 
 def as_value(truth: Truth) -> Value:
-    """A truth as a bool of the program."""
+    """A truth value as a bool of the program."""
     return truth if isinstance(truth, Traced) else Static(truth)
 
 

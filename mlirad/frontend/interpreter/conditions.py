@@ -1,6 +1,6 @@
-"""Conditions: of what an `if`, `while`, `not` or `assert` tests, only the truth is asked for.
+"""Conditions: the tests of `if`, `while`, `not` and `assert`, which need only the truth of a value.
 
-Reads: ast and the state. Writes: ops, through expressions. Leaves: a bool, or an i1 where it depends on the run.
+Reads: ast and the state. Writes: ops, through expressions. Leaves: a bool, or an i1 if it depends on the run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mlirad.frontend.values.values import Static, Value
 
 
 def condition(context: Context, node: ast.expr) -> Truth:
-    """The truth of an expression. The operands of `and` and `or` in it need no common type."""
+    """The truth of an expression. Operands of `and` and `or` in it need no common type."""
     with context.at(node):
         match node:
             case ast.BoolOp():

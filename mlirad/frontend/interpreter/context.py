@@ -1,4 +1,5 @@
-"""What every part of the interpreter is given: the state, the block being written, the frames, what has been found.
+"""The state that every part of the interpreter receives: the program's state, the current block, the frames and all
+findings.
 
 Reads: values. Writes: ops at the current insertion point. Leaves: the state after them.
 """
@@ -42,30 +43,30 @@ Keywords = dict[str, Value]
 
 
 class Live(Protocol):
-    """What runs one function in Python, and not in the interpreter, while what it computes is written all the same."""
+    """Runs one function in Python instead of the interpreter, while its computation is still written as ops."""
 
     @property
     def function(self) -> object: ...
 
     def start(self, arguments: Sequence[SSAValue], keys: Sequence[int]) -> None:
-        """The arguments of the outermost block are the leaves of these numbers."""
+        """The arguments of the outermost block are the leaves with these numbers."""
         ...
 
     def bind(self, arguments: Sequence[SSAValue], operands: Sequence[SSAValue]) -> None:
-        """The arguments of a block are these operands, in this run."""
+        """The arguments of a block are these operands in this run."""
         ...
 
     def run(self, context: Context, args: Arguments, kwargs: Keywords) -> Value | None:
-        """What the function gives; None where its arguments have no one value, as those of a lane."""
+        """The function's value; None if its arguments have no single value, like those of a lane."""
         ...
 
     def held_by(self, value: object) -> set[str]:
-        """The names, in frame 0, of the values that a Python object holds: those that a function captures."""
+        """The names in frame 0 of the values that a Python object, captured by a function, holds."""
         ...
 
 
 class _At:
-    """What `Context.at` gives: a class, as every expression is evaluated in one."""
+    """The context manager of `Context.at`: a class, for speed, since every expression is evaluated in one."""
 
     __slots__ = ("before", "context", "node", "saved")
 
@@ -92,8 +93,8 @@ class _At:
 
 
 class Context:
-    """The interpreter's state and the block it writes to. `state` is the one way to reach the program's state: nothing
-    else may hold a piece of it across an evaluation, because a join replaces it."""
+    """The interpreter's state and the block it writes to. `state` is the only way to reach the program's state: nothing
+    else may keep a part of it across an evaluation, because a join replaces it."""
 
     def __init__(
         self,
@@ -104,26 +105,26 @@ class Context:
         repeated: RepeatedCalls | None = None,
     ):
         self.state = State()
-        self._numbers = count(1)  # its own, as some come to stand in the IR: the same program is the same IR
+        self._numbers = count(1)  # not shared, since some appear in the IR: the same program gives the same IR
         self.findings = findings
         self.unrolled = unrolled
-        self.headers: dict[Hashable, Any] = {}  # what loops carried when they were last met (loops.py)
-        self.marks: dict[Hashable, dict[Hashable, Any]] = {}  # origins of what loops carry (origins.py)
-        self.stepwise: set[Hashable] = set()  # loops whose numbers are widened one by one (fixpoint.py)
-        self.crowded: set[Hashable] = set()  # loops in which names have had three arrays in common (collapse.py)
-        self.covered: set[int] = set()  # lists that have room for what is appended here (filled_lists.py)
-        self.doubling: set[int] = set()  # of these, those whose arrays are enlarged when they are full
+        self.headers: dict[Hashable, Any] = {}  # the headers of loops when they were last met (loops.py)
+        self.marks: dict[Hashable, dict[Hashable, Any]] = {}  # the origins of loop-carried values (origins.py)
+        self.stepwise: set[Hashable] = set()  # loops with numbers that are widened one by one (fixpoint.py)
+        self.crowded: set[Hashable] = set()  # loops in which names have shared three arrays (collapse.py)
+        self.covered: set[int] = set()  # lists with room for what is appended here (filled_lists.py)
+        self.doubling: set[int] = set()  # those of them with arrays that are enlarged when full
         self.appended = AppendCounts()
-        self.chosen: Chosen | None = None  # while a loop is searched for what it carries
-        self.through_ifs = False  # pair what ifs join by where it stands
-        self.has_swapped = False  # whether that would have been something else
-        self.writes = 0  # how many there were so far
+        self.chosen: Chosen | None = None  # set while the interpreter finds out what a loop carries
+        self.through_ifs = False  # whether ifs pair arrays by place
+        self.has_swapped = False  # whether pairing by place would have made a difference
+        self.writes = 0  # the number of writes so far
         # The arrays that names of frame 0 hold, by their position there, and that writes may have reached.
         self.reached_by_writes: set[tuple[str, int]] = set()
-        self.changes_copies = False  # a function that is differentiated changes a list, dict or dataclass given to it
-        self.impure: set[Hashable] = set()  # whiles whose conditions have side effects
+        self.changes_copies = False  # whether a differentiated function changes a list, dict or dataclass argument
+        self.impure: set[Hashable] = set()  # while loops with side effects in their conditions
         self.captures_used: set[str] = set()  # their names in frame 0
-        # What stands in for what objects around the function hold: (the object, a name in frame 0), by the object's id.
+        # Replacements for what outside objects hold: (the object, a name in frame 0), by the object's id.
         self.stand_ins: dict[int, tuple[Any, str]] = {}
         self.boundscheck = boundscheck
         self.frames: dict[int, Frame] = {}
@@ -131,17 +132,17 @@ class Context:
         self.location: SourceLocation | None = None
         self.returned: dict[str, SourceLocation] = {}  # the last return of each function, by its name
         self.fillings = Fillings(done=True)  # the lists that the loop under way keeps in arrays (filled_lists.py)
-        self.functions: list[func.FuncOp] = []  # the module's
+        self.functions: list[func.FuncOp] = []  # those of the module
         self.live: Live | None = None
-        self.ops_of_target: Mapping[Any, type[NdOp]] = {}  # by the functions that they are
+        self.ops_of_target: Mapping[Any, type[NdOp]] = {}  # by the functions that they compute
         self.reserved = reserved  # names that no function may have
-        self.handled: list[Callable[[], Exception]] = []  # of the handlers under way: what raises what they have caught
+        self.handled: list[Callable[[], Exception]] = []  # for each running handler: raises again what it has caught
         self.calling = Calling(repeated=repeated or RepeatedCalls(is_allowed=False))
-        # What of memory is known, and whether it matters: see separate_copies.py.
+        # The known facts about shared memory, and whether they matter: see separate_copies.py.
         self.memory: dict[str, frozenset[Hashable]] = {}
         self.writes_copies = False
 
-    # Places in the source, and what is wrong there.
+    # Places in the source, and errors there.
 
     @property
     def frame(self) -> Frame:
@@ -152,24 +153,24 @@ class Context:
         return insertion_point().block
 
     def at(self, node: ast.AST) -> _At:
-        """Ops and errors in here come from `node`."""
+        """Ops and errors created inside come from `node`."""
         return _At(self, node)
 
     def refusal(self, message: str, hint: str | None = None, page: str | None = None) -> UnsupportedSyntaxError:
         return UnsupportedSyntaxError(message, self.location, hint, page)
 
     def failed(self, error: str, message: str) -> Bottom:
-        """What is raised at run time, certainly, is emitted; what follows is dead, so the result is to be raised."""
+        """Emit an error that is certain at run time. The code after it is dead, so the result must be raised."""
         check(constant(False, types.I1), error, message.replace("{", "{{").replace("}", "}}"))
         return Bottom()
 
     def use(self, value: Value) -> Value:
-        """A value that is about to be looked at."""
+        """The value; required before it is looked at."""
         if isinstance(value, Poison):
             raise PoisonUsed(value)
         return value
 
-    # Operands under evaluation: what is evaluated next may change what they refer to, so they stand in the state.
+    # Operands under evaluation: evaluating the next one may change what they refer to, so they are in the state.
 
     def push(self, *values: Value) -> None:
         self.state.temps = (*self.state.temps, *values)
@@ -188,7 +189,7 @@ class Context:
         return self.state.temps[-1]
 
     def evaluate_all(self, thunks: Iterable[Callable[[], Value]]) -> tuple[Value, ...]:
-        """Evaluate one after the other; earlier values take part in what later ones do."""
+        """Evaluate one after the other; evaluating later values may affect earlier ones."""
         number = 0
         for thunk in thunks:
             self.push(thunk())
@@ -209,33 +210,33 @@ class Context:
         return self.new_object(Entry.of_list(tuple(items)))
 
     def as_is(self, value: Object) -> Entry:
-        """The entry of an object, whatever it is."""
+        """The entry of any object."""
         return self.state.heap[value.number]
 
     def grown(self, value: Value) -> Entry | None:
-        """The entry of a list that grows; None for all else."""
+        """The entry of a list that grows; None for anything else."""
         entry = self.as_is(value) if isinstance(value, Object) else None
         return entry if entry is not None and entry.growth is not None else None
 
     def new_array(
         self, contents: Expr, strides: tuple[int, ...] | None = None, shape: sizes.Shape | None = None
     ) -> Ref:
-        """A fresh array of these contents (a tensor, of rank 0 too). `shape`: its shape, if it is known better."""
+        """A new array with these contents (a tensor, even for rank 0). `shape`: its shape, if known more precisely."""
         number = self.fresh()
         self.state.store[number] = contents
         shape = sizes.shape_of(contents) if shape is None else shape
         return Ref((Alternative(number, View.of(shape, types.to_dtype(contents.element), strides)),))
 
     def read(self, array: Ref) -> Traced:
-        """The contents of an array, now."""
+        """The present contents of an array."""
         result = contents_of(array, self.state.store)
         return Traced(result, zero_d=not array.ndim, origins=frozenset({DATA}))
 
     def read_scalar(self, array: Ref) -> Traced:
-        """The element of an array of rank 0, as NumPy's scalar."""
+        """The element of an array of rank 0, as a NumPy scalar."""
         return Traced(self.read(array).scalar, origins=frozenset({DATA}))
 
-    # What goes on.
+    # Continuing.
 
     def seen_by(self, closure: Closure) -> Iterator[tuple[int, str]]:
         number: int | None = closure.frame
@@ -245,7 +246,7 @@ class Context:
             number = self.frames[number].parent
 
     def proceed(self, outcome: Outcome) -> None:
-        """Go on with what follows, which is reached by NEXT only."""
+        """Continue with the following code, which is reached only by NEXT."""
         if Exit.NEXT not in outcome.states:
             raise Bottom
         self.state = outcome.states[Exit.NEXT]

@@ -1,6 +1,6 @@
-"""Who answers what: the part that evaluates each kind of expression and runs each kind of statement, and calls.
+"""Dispatches expressions, statements and calls to the parts that interpret them.
 
-Reads: nothing. Writes: nothing. Leaves: the tables, which the parts fill when they are imported (frontend/parts.py).
+Reads: nothing. Writes: nothing. Leaves: tables, which the parts fill when they are imported (frontend/parts.py).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _OTHERS: dict[str, Callable[..., Any]] = {}
 
 
 def visits(kind: type[ast.expr]) -> Callable[[Part], Part]:
-    """The function evaluates expressions of this kind: `visit(context, node)`."""
+    """The decorated function evaluates expressions of this kind: `visit(context, node)`."""
     return partial(_entered, _EXPRESSIONS, kind)
 
 
 def runs(kind: type[ast.stmt]) -> Callable[[Part], Part]:
-    """The function runs statements of this kind: `run(context, node, names that are live after it)`."""
+    """The decorated function runs statements of this kind: `run(context, node, names live after it)`."""
     return partial(_entered, _STATEMENTS, kind)
 
 
 def answers(question: Callable[..., Any]) -> Callable[[Part], Part]:
-    """The function is what `block` or `call` of this file stands for."""
+    """The decorated function implements `block` or `call` of this file."""
     return partial(_entered, _OTHERS, question.__name__)
 
 
@@ -42,11 +42,11 @@ def _entered(table: dict[Any, Any], key: Any, part: Part) -> Part:
     return part
 
 
-# What the other parts answer.
+# Functions that other parts implement.
 
 
 def expression(context: Context, node: ast.expr) -> Value:
-    """The value of an expression. Raises UnsupportedSyntaxError where no part evaluates its kind."""
+    """The value of an expression. Raises UnsupportedSyntaxError if no part evaluates its kind."""
     visit = _EXPRESSIONS.get(type(node))
     with context.at(node):
         if visit is None:
@@ -55,27 +55,27 @@ def expression(context: Context, node: ast.expr) -> Value:
 
 
 def statement(node: ast.stmt) -> Callable[[Context, Any, Names], Outcome] | None:
-    """What runs a statement, if it is of a kind that may leave the block in several ways, or loops."""
+    """The function that runs a statement of a kind that may leave the block in several ways, or loops."""
     return _STATEMENTS.get(type(node))
 
 
 def block(context: Context, statements: Sequence[ast.stmt]) -> Outcome:
-    """The outcome of statements, one after the other."""
+    """The outcome of statements, run in order."""
     return _OTHERS["block"](context, statements)
 
 
 def call(context: Context, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-    """What calling a value gives. Raises DTypeError where it cannot be called."""
+    """The result of calling a value. Raises DTypeError if it cannot be called."""
     return _OTHERS["call"](context, function, args, kwargs)
 
 
 def text_operator(context: Context, op: ast.operator, left: Value, right: Value) -> Value | None:
-    """`left + right` or `left % right` of texts; None of other values."""
+    """`left + right` or `left % right` of texts; None for other values."""
     return _OTHERS["text_operator"](context, op, left, right)
 
 
 def quantified(context: Context, node: ast.GeneratorExp, is_any: bool) -> Value:
-    """What any() or all() gives of a generator."""
+    """The result of any() or all() of a generator."""
     return _OTHERS["quantified"](context, node, is_any)
 
 

@@ -100,7 +100,7 @@ def visit_binop(context: Context, node: ast.BinOp) -> Value:
 
 
 def binary(context: Context, op: ast.operator, left: Value, right: Value) -> Value:
-    """`left op right`, both evaluated."""
+    """`left op right`; both are already evaluated."""
     left, right = context.use(left), context.use(right)
     if (found := special_methods.operated(context, op, left, right)) is not None:
         return found
@@ -132,7 +132,7 @@ def are_lists(context: Context, *values: Object) -> bool:
 
 
 def sequences(context: Context, op: ast.operator, left: Value, right: Value) -> Value | None:
-    """+ and * of tuples and lists; None where these are operands of NumPy."""
+    """+ and * of tuples and lists; None if they are operands of NumPy."""
     if isinstance(op, ast.Add) and isinstance(left, Tuple) and isinstance(right, Tuple):
         return Tuple(left.items + right.items)
     if isinstance(op, ast.Add) and isinstance(left, Object) and isinstance(right, Object):
@@ -156,7 +156,7 @@ def sequences(context: Context, op: ast.operator, left: Value, right: Value) -> 
 
 
 def united(context: Context, first: Entry, second: Entry) -> Entry:
-    """`first | second`, of dicts."""
+    """`first | second` for dicts."""
     if (first.kind, second.kind) != (dict, dict):
         raise context.refusal("| of lists is no operation of Python")
     items = dict(zip(first.keys, first.items, strict=True)) | dict(zip(second.keys, second.items, strict=True))
@@ -171,7 +171,7 @@ def visit_unaryop(context: Context, node: ast.UnaryOp) -> Value:
 
 
 def unary(context: Context, op: ast.unaryop, value: Value) -> Value:
-    """`op value`, evaluated."""
+    """`op value`; the value is already evaluated."""
     if isinstance(op, ast.Not):
         return as_value(negated(comparisons.truth_of(context, value)))
     if (found := special_methods.special(context, context.use(value), UNARY_METHODS[type(op)])) is not None:
@@ -229,7 +229,7 @@ def visit_ifexp(context: Context, node: ast.IfExp) -> Value:
 
 
 def items_of(context: Context, nodes: Sequence[ast.expr]) -> tuple[Value, ...]:
-    """The items of a tuple, list or argument list, `*x` spread out."""
+    """The items of a tuple, list or argument list, with `*x` expanded."""
     number = 0
     for node in nodes:
         if isinstance(node, ast.Starred):
@@ -261,7 +261,7 @@ def visit_set(context: Context, node: ast.Set) -> Value:
 
 
 def set_of(context: Context, items: Sequence[Value]) -> Value:
-    """A set of constants, which nothing may be put in."""
+    """A set of constants. It is immutable."""
     return Static(purity.SetCopy(storage.static(context, item, "an item of a set") for item in items))
 
 

@@ -2,9 +2,9 @@
 
 Reads: the heap. Writes: ops that read and write rows of arrays. Leaves: the heap.
 
-A list becomes one before the loop that appends to it (filled_lists.py), if its elements have one type and one shape.
-Python's list refers to what is appended; the arrays hold copies. So what has been appended, and what is read of the
-list, is held: it may not be changed any more.
+A list is converted before the loop that appends to it (filled_lists.py), if its elements have one type and one shape.
+Python's list refers to appended objects, but the arrays hold copies. So appended objects, and elements read from the
+list, may no longer be changed: they are held.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
 from mlirad.frontend.values.values import Buffer, Entry, Growth, Object, Ref, Static, Tuple, Value
 
-# A list of so many elements at most is taken apart where something needs its elements one by one.
+# A list with at most this many elements is split where its elements are needed one by one.
 LISTED = 200
 WRITTEN = "this changes what was appended to a list, and the list refers to it"
 
 
 class NeedList(NeedStatic):
-    """A list that a loop fills is needed as Python has it. refusal: what to raise if the loop cannot be unrolled."""
+    """A Python list is needed where a loop fills arrays. refusal: raised if the loop cannot be unrolled."""
 
     def __init__(self, origins: Iterable[Hashable], what: str, refusal: Exception):
         super().__init__(origins, what)
@@ -58,16 +58,16 @@ class NeedList(NeedStatic):
 
 
 def need_list(context: Context, growth: Growth, why: str, hint: str) -> NoReturn:
-    """Refuse what only a list of values can do, unless the loop can be unrolled so that it is one."""
+    """Refuse an operation that only a list of values supports, unless the loop can be unrolled to make it one."""
     refusal = context.refusal(why, hint)
     if not growth.may_unroll:
         raise refusal
-    refusal.is_deferred = True  # its place is here, wherever it is raised
+    refusal.is_deferred = True  # its place is here, even if it is raised elsewhere
     raise NeedList({("loop", growth.loop)}, "what is done with a list that it appends to", refusal)
 
 
 def listed(context: Context, entry: Entry) -> Entry:
-    """The list as Python has it, where its length is known and small."""
+    """The list of values, if its length is known and small."""
     growth, count = entry.growth, entry.items[0]
     assert growth is not None
     if is_short(entry):
@@ -78,7 +78,7 @@ def listed(context: Context, entry: Entry) -> Entry:
 
 
 def require_free(context: Context, number: int) -> None:
-    """A cell or object that is about to be changed is none of which a copy stands for it."""
+    """Require that a cell or object may be changed: no copy has replaced it."""
     held = context.state.held.get(number)
     if isinstance(held, Poison):
         raise context.refusal(held.why, held.hint)
@@ -87,7 +87,7 @@ def require_free(context: Context, number: int) -> None:
 
 
 def hold(context: Context, value: Value, growth: Growth) -> None:
-    """What a value refers to may not be changed any more."""
+    """Mark everything that a value refers to as held: it may no longer be changed."""
     match value:
         case Ref():
             context.state.held.update((alternative.cell, growth) for alternative in value.alternatives)
@@ -112,7 +112,7 @@ def count_of(entry: Entry) -> int | Traced:
 
 
 def position(context: Context, entry: Entry, index: Any, message: str = "list index out of range") -> Expr:
-    """The row of `xs[index]`, which is checked."""
+    """The row of `xs[index]`, checked."""
     count = count_of(entry)
     if isinstance(count, int) and isinstance(index, int | np.integer):
         if not -count <= index < count:
@@ -129,14 +129,14 @@ def position(context: Context, entry: Entry, index: Any, message: str = "list in
 
 
 def integer_index(context: Context, operand: Any) -> Any:
-    """An index of a list. Raises CompileError for what is no integer."""
+    """An index of a list. Raises CompileError unless it is an integer."""
     if isinstance(operand, int | np.integer) or is_integer(operand):
         return operand
     raise context.refusal("the indices of lists and tuples are integers and slices")
 
 
 def element_at(context: Context, entry: Entry, row: Expr) -> Value:
-    """The element of a row that is in range."""
+    """The element of a row in range."""
     growth = entry.growth
     assert growth is not None
     pairs = zip(buffers_of(entry), leaves(growth.element), strict=True)
@@ -164,7 +164,7 @@ def has_arrays(entry: Entry) -> bool:
 
 
 def stacked(context: Context, entry: Entry) -> Traced:
-    """The list as NumPy's functions take it: an array of all elements."""
+    """The list as NumPy's functions take it: one array of all elements."""
     growth, count = entry.growth, count_of(entry)
     assert growth is not None
     element = growth.element
@@ -173,7 +173,7 @@ def stacked(context: Context, entry: Entry) -> Traced:
         why = "no array can be made of a list of such elements"
         need_list(context, growth, why, "keep a list for each of them")
     if not is_floats:
-        # NumPy makes an array (0,) of floats of an empty list, whatever its elements would have been.
+        # NumPy makes a float array of shape (0,) from an empty list, whatever type its elements would have had.
         empty = "a list that a loop fills is empty: its elements have no shape"
         if isinstance(count, Traced):
             check(count.expr > 0, "ValueError", empty)
@@ -210,14 +210,14 @@ def append(context: Context, target: Object, value: Value) -> None:
 
 
 def copied_list(context: Context, entry: Entry) -> Object:
-    """`list(xs)`: its arrays are its own."""
+    """`list(xs)`: the copy has arrays of its own."""
     growth = entry.growth
     assert growth is not None
     return context.new_object(with_room(context, entry, dataclasses.replace(growth, number=context.fresh()), None))
 
 
 def filled_on_side(context: Context, state: State, entry: Entry, growth: Growth) -> Entry:
-    """A list of one side of an if, in arrays."""
+    """A list on one side of an if, converted to arrays."""
     if entry.growth is not None:
         return dataclasses.replace(entry, keys=(growth,))
     outer, context.state = context.state, state
@@ -228,7 +228,7 @@ def filled_on_side(context: Context, state: State, entry: Entry, growth: Growth)
 
 
 def with_row(context: Context, entry: Entry, row: Expr, value: Value) -> Entry:
-    """The list with a row replaced by an element, which is held from now on."""
+    """The list with a row replaced by an element, which is held from then on."""
     growth = entry.growth
     assert growth is not None
     hold(context, value, growth)
@@ -238,7 +238,7 @@ def with_row(context: Context, entry: Entry, row: Expr, value: Value) -> Entry:
 
 
 def leaf_values(context: Context, value: Value, element: Element) -> Iterator[Expr]:
-    """The leaves of an element, as the arrays hold them."""
+    """The leaves of an element, as they are stored in the arrays."""
     match element:
         case Group():
             assert isinstance(value, Tuple | Object)
@@ -255,7 +255,7 @@ def leaf_values(context: Context, value: Value, element: Element) -> Iterator[Ex
 
 
 def with_more_room(entry: Entry) -> Entry:
-    """A list in arrays of twice the capacity, where they are full."""
+    """A list, with its arrays copied to twice the capacity if they are full."""
     count, arrays = number(count_of(entry)), buffers_of(entry)
     full, kept = Block(), Block()
     (room, *_) = sizes.shape_of(arrays[0])
@@ -272,7 +272,7 @@ def with_more_room(entry: Entry) -> Entry:
 
 
 def with_room(context: Context, entry: Entry, growth: Growth, capacity: Expr | None) -> Entry:
-    """A list in new arrays. capacity: None for one element more than it has."""
+    """A list in new arrays. capacity: None for room for one more element."""
     if entry.growth is None:
         count: int | Traced = len(entry.items)
     else:
@@ -315,7 +315,7 @@ def as_value(number: int | Traced) -> Value:
 
 
 def origins_of(growth: Growth) -> frozenset[Hashable]:
-    """What a list's elements come from."""
+    """The origins of a list's elements."""
     return frozenset({DATA if growth.loop is None else ("loop", growth.loop)})
 
 
@@ -351,7 +351,7 @@ def _with_row(array: Expr, row: Expr, part: Expr) -> Expr:
 
 
 def _taken(array: Expr, count: int | Traced) -> Expr:
-    """The first rows of an array."""
+    """The first rows of an array, as many as the list has elements."""
     rows: int | Expr = count.expr if isinstance(count, Traced) else count
     taken = extract_slice(array, _start(array), [rows, *array.shape[1:]])
     if isinstance(count, Traced):
@@ -360,14 +360,14 @@ def _taken(array: Expr, count: int | Traced) -> Expr:
 
 
 def is_row(element: Group) -> bool:
-    """Whether NumPy makes a row of an array of an element: a tuple or list of numbers, or of arrays of one shape."""
+    """Whether NumPy makes a row of an array from an element: a tuple or list of numbers, or of arrays of one shape."""
     parts = [part for part in element.parts if not isinstance(part, Group)]
     is_sequence = element.kind in (tuple, list) and len(parts) == len(element.parts)
     return is_sequence and len({(type(part), part.shape) for part in parts}) == 1
 
 
 def _columns(arrays: Sequence[Expr]) -> Expr:
-    """An array whose elements along axis 1 are the arrays, of the dtype that holds them all."""
+    """An array with the given arrays as its elements along axis 1, in the dtype that holds them all."""
     dtype = nep50.common_dtype([types.to_dtype(each.element) for each in arrays])
     arrays = [cast(each, types.from_dtype(dtype)) for each in arrays]
     (length, *rest) = sizes.shape_of(arrays[0])

@@ -1,4 +1,4 @@
-"""Indices as the layers below take them, views of arrays by them, and what NumPy computes, with its layout.
+"""Indices in the form that the layers below take, views of arrays, and results of NumPy's functions with their layout.
 
 Reads: values. Writes: ops. Leaves: operands, and arrays that are views.
 """
@@ -26,22 +26,22 @@ from mlirad.frontend.values.traced import require_static
 from mlirad.frontend.values.values import Alternative, Lazy, Ref, Static, Tuple, Value
 
 _signature = lru_cache(256)(inspect.signature)
-# What Python raises where compiled code raises it when, and only if, it gets there.
+# Exceptions that compiled code raises if, and only if, it reaches them, as Python does.
 RUNTIME_ERRORS = (ZeroDivisionError, IndexError, OverflowError, KeyError, ValueError)
 
 
 def computed(context: Context, compute: Callable[[], Any], strides: tuple[int, ...] | None = None) -> Value:
-    """A value that Python or NumPy computes: of traced operands (ops), or of static ones (now)."""
+    """A value that Python or NumPy computes: from traced operands (as ops), or from static ones (now)."""
     try:
         with np.errstate(all="ignore"), numpys_refusal():
             return storage.result(context, compute(), strides)
     except RUNTIME_ERRORS as error:
-        # A path on which this is certain may never be taken: it raises at run time.
+        # The path with this certain error may never be taken, so it is raised at run time.
         raise certain_error(context, error) from None
 
 
 def certain_error(context: Context, error: Exception) -> Exception:
-    """What to raise for an error that is certain: it is emitted, if it is one of run time."""
+    """The exception to raise for a certain error; an error of run time is emitted."""
     for kind, name in (
         (StaticZeroDivisionError, "ZeroDivisionError"),
         (StaticIndexError, "IndexError"),
@@ -59,10 +59,10 @@ def elementwise_strides(*operands: Value) -> tuple[int, ...] | None:
 def laid_out(
     context: Context, result: Value, function: Any, args: Sequence[Value], kwargs: Mapping[str, Value]
 ) -> Value:
-    """The result of a call of NumPy's function, or of a method by its name, with the layout that it has there."""
+    """The result of a call of NumPy's function, or of a method by name, with the layout that NumPy gives it."""
     asked = Asked(function, args, kwargs, lambda each: context.state.heap[each.number])
     if isinstance(result, Ref) and not result.shape:
-        # np.reshape(s, ()) calls the method of a number of NumPy's, which gives a number; np.flip(x) is x[()].
+        # np.reshape(s, ()) calls the method of a NumPy number, which returns a number; np.flip(x) is x[()].
         found = asked.results()
         if isinstance(found, np.generic | bool | int | float):
             return dataclasses.replace(context.read_scalar(result), weak=not isinstance(found, np.generic))
@@ -80,7 +80,7 @@ def laid_out(
 
 
 def with_strides(array: Ref, strides: tuple[int, ...] | None) -> Ref:
-    """A new array, which lies in memory so."""
+    """A new array with this memory layout."""
     (alternative,) = array.alternatives
     if strides is None:
         return array
@@ -88,7 +88,7 @@ def with_strides(array: Ref, strides: tuple[int, ...] | None) -> Ref:
 
 
 def viewed(context: Context, array: Ref, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Ref | None:
-    """A view of an array, by a view function; None where NumPy makes a copy."""
+    """A view of an array, by a view function; None if NumPy makes a copy."""
     try:
         _signature(function).bind(None, *args, **kwargs)
     except TypeError as error:
@@ -113,7 +113,7 @@ def is_seen(context: Context, array: Ref) -> bool:
 
 
 def distinct(array: Ref) -> Ref:
-    """The array, with alternatives that have become one view of one cell, at several starts, made one."""
+    """The array, with alternatives merged that have become one view of one cell with several starts."""
     groups: dict[tuple[int, Any], list[int]] = {}
     for position, alternative in enumerate(array.alternatives):
         groups.setdefault((alternative.cell, alternative.view.lens), []).append(position)
@@ -137,7 +137,7 @@ def distinct(array: Ref) -> Ref:
 
 
 def index_operand(context: Context, index: Value) -> Any:
-    """An index as FE's views take it: 0-d arrays and numbers are read."""
+    """An index in the form that views take: 0-d arrays and numbers are read."""
     index = context.use(index)
     if isinstance(index, Lazy) and index.kind is slice:
         return slice(*(index_operand(context, part) for part in index.parts))
@@ -149,7 +149,7 @@ def index_operand(context: Context, index: Value) -> Any:
 
 
 def as_slice(context: Context, index: Value) -> Value:
-    """An index of static parts, a slice among them as Python's."""
+    """An index with static parts; slices become Python slices."""
     return Static(require_static(index_operand(context, index), "an index")) if isinstance(index, Lazy) else index
 
 

@@ -1,6 +1,6 @@
 """Items of values: of arrays, lists, tuples, dicts, ranges and strings.
 
-Reads: values. Writes: ops that read, and checks of indices. Leaves: values; views refer to the array they are of.
+Reads: values. Writes: ops that read, and checks of indices. Leaves: values; views refer to their array.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reading and writing arrays through index arrays and masks.
 
-Reads: references, and indices with arrays in them. Writes: gathers, which are copies, and scatters, in place; of a
-number that is written under a mask, selects. Leaves: fresh arrays, or the state with other contents.
+Reads: references, and indices that contain arrays. Writes: gathers, which copy, and scatters, in place; selects, for a
+number that is written under a mask. Leaves: new arrays, or the state with other contents.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def item_by_arrays(context: Context, array: Ref, position: Any, in_order: bool) 
 
 
 def set_item_by_arrays(context: Context, array: Ref, position: Any, value: Any) -> None:
-    """`array[position] = value`; `value` is an operand, read already."""
+    """`array[position] = value`; `value` is an operand that has already been read."""
     index = array_index(context, array, position)
     part = indices.part(context, array, index.basic)
     storage.require_writable(context, part)
     contents = context.read(part).contents
     operand = as_operand(value, array.dtype)
     if index.mask is not None and not shape_of(operand):
-        # A Python number is stored as a number is: nan in an integer array raises.
+        # A Python number is stored as a number: nan in an integer array raises.
         number = Traced(assignable(operand, (), array.dtype, casts_scalars=True))
         new = assignable(number, part.shape, array.dtype)
         storage.write(context, part, masks.chosen(index.mask.values.expr, index.mask.axes, new, contents))
@@ -56,7 +56,7 @@ def set_item_by_arrays(context: Context, array: Ref, position: Any, value: Any) 
 
 
 def updated_under_mask(context: Context, ufunc: np.ufunc, part: Ref, index: ArrayIndex, operand: Any) -> None:
-    """`ufunc.at(array, mask, operand)`: no place occurs twice."""
+    """`ufunc.at(array, mask, operand)`: no element is selected twice."""
     contents = context.read(part).contents
     flat, arrays = _by_places(contents, index)
     current = Traced(_gathered(context, flat, arrays), origins=frozenset({DATA}))
@@ -80,7 +80,7 @@ def index_operands(context: Context, arrays: IndexArrays, shape: Shape) -> tuple
 
 
 def _by_places(contents: Expr, index: ArrayIndex) -> tuple[Expr, IndexArrays]:
-    """The contents of a view and the arrays that index it; the axes of a mask are one axis, if that is possible."""
+    """The contents of a view and the arrays that index it; the axes of a mask are merged into one if possible."""
     mask = index.mask
     if mask is None:
         assert index.arrays is not None
@@ -106,7 +106,8 @@ def _scattered(context: Context, new: Expr, flat: Expr, arrays: IndexArrays, con
 
 
 def _require_as_many(value: Traced | Number, shape: Shape) -> None:
-    """What is stored under a mask of all axes: one axis, of as many values as the mask has true elements, or of one."""
+    """The values to store under a mask of all axes: one axis, with one value or as many as the mask has true
+    elements."""
     own = shape_of(value)
     if len(own) > 1:
         raise DTypeError(
@@ -119,7 +120,7 @@ def _require_as_many(value: Traced | Number, shape: Shape) -> None:
 
 
 def _strides(part: Ref, arrays: IndexArrays, read: Expr, in_order: bool) -> tuple[int, ...] | None:
-    """The layout of what is read: NumPy puts the axes of the index arrays first in memory, in their own order."""
+    """The layout of the elements read: NumPy puts the axes of the index arrays first in memory, in their own order."""
     part_in_order = all(numpy_strides.is_c_contiguous(alternative.view) for alternative in part.alternatives)
     in_order |= len(arrays.shape) == 1
     is_first = arrays.at == 0 and part_in_order

@@ -1,4 +1,4 @@
-"""What a loop goes over: lengths, and elements by number.
+"""Iterables: their lengths, and their elements by number.
 
 Reads: values. Writes: ops that compute an element. Leaves: values.
 """
@@ -36,18 +36,18 @@ _SEQUENCES = (str, range, tuple, bytes)
 DICT_KEYS, DICT_VALUES, DICT_ITEMS = type({}.keys()), type({}.values()), type({}.items())
 
 
-"""The views of a dict: `Lazy` values of these kinds are of what is in it when they are looked at."""
+"""The views of a dict: `Lazy` values of these kinds show its present items."""
 ITERATOR = type(iter([]))
-"""The kind of what `iter` gives."""
+"""The kind of `iter`'s results."""
 
 
 def is_generator(value: Value) -> bool:
-    """Whether a value is a generator expression's."""
+    """Whether a value is a generator expression."""
     return isinstance(value, Lazy) and value.kind is iter
 
 
 def iterated(value: Lazy) -> tuple[Value, ...]:
-    """What a lazy value goes through."""
+    """The iterables inside a lazy value."""
     return value.parts[1:] if value.kind is map else value.parts
 
 
@@ -68,7 +68,7 @@ def range_of(context: Context, args: tuple[Value, ...]) -> Value:
 
 
 def part_of_range(context: Context, base: Static | Lazy, index: Value) -> Value:
-    """`range(...)[index]`: a number, or a range for a slice."""
+    """`range(...)[index]`: a number, or a range if the index is a slice."""
     if isinstance(base, Static):
         first, by = base.value.start, base.value.step
     else:
@@ -90,7 +90,7 @@ def part_of_range(context: Context, base: Static | Lazy, index: Value) -> Value:
 
 
 def integer(context: Context, value: Value) -> int | Traced:
-    """An int, as range takes it: Python's, NumPy's, and 0-d arrays of ints."""
+    """An int as range takes it: Python's, NumPy's, or a 0-d array of ints."""
     operand = indices.index_operand(context, value)
     if isinstance(operand, Traced) and not operand.ndim and operand.kind is not float:
         return Traced(converted(operand.scalar), weak=True, origins=operand.origins)
@@ -137,7 +137,7 @@ def length_of(context: Context, value: Value) -> int | Traced:
 
 
 def length_of_rest(length: int | Traced, first: int | Traced) -> int | Traced:
-    """How many elements there are from number `first` on, which is at most the length."""
+    """The number of elements from number `first` on; `first` is at most the length."""
     if not isinstance(length, Traced) and not isinstance(first, Traced):
         return max(length - first, 0)
     whole, taken = (x.expr if isinstance(x, Traced) else constant(x, types.I64) for x in (length, first))
@@ -151,7 +151,7 @@ def smaller(x: int | Traced, y: Traced) -> Traced:
 
 
 def length_of_range(context: Context, value: Lazy) -> Traced:
-    """len(range(a, b, c)): max(0, ceil((b - a) / c)). OverflowError if 64 bits do not hold b - a."""
+    """len(range(a, b, c)): max(0, ceil((b - a) / c)). OverflowError if b - a does not fit in 64 bits."""
     start, stop, step = (integer(context, part) for part in value.parts)
     origins = frozenset().union(*(x.origins for x in (start, stop, step) if isinstance(x, Traced)))
     a, b = (x.expr if isinstance(x, Traced) else constant(x, types.I64) for x in (start, stop))
@@ -169,7 +169,7 @@ def length_of_range(context: Context, value: Lazy) -> Traced:
 
 
 def spent(context: Context, value: Value) -> Value:
-    """Of a generator whose values a loop has put in a list, the list; else the value."""
+    """The list of a generator, if a loop has put its values in one; otherwise the value itself."""
     value = context.use(value)
     if isinstance(value, Lazy) and value.kind is iter and context.grown(value.parts[0]) is not None:
         return value.parts[0]
@@ -177,7 +177,7 @@ def spent(context: Context, value: Value) -> Value:
 
 
 def elements(context: Context, value: Value) -> tuple[Value, ...]:
-    """All elements, of an iterable of static length."""
+    """All elements of an iterable with static length."""
     value = consumed(context, value)
     length = length_of(context, value)
     if isinstance(length, Traced):
@@ -191,7 +191,7 @@ def elements(context: Context, value: Value) -> tuple[Value, ...]:
 
 
 def element(context: Context, iterable: Value, index: Value) -> Value:
-    """Element number `index`, which is in range."""
+    """Element number `index`, which must be in range."""
     iterable = context.use(iterable)
     match iterable:
         case Tuple():
@@ -255,23 +255,24 @@ def lazy_element(context: Context, iterable: Lazy, index: Value) -> Value:
 
 
 def row_of(context: Context, parts: tuple[Value, ...], index: Value) -> tuple[Value, ...]:
-    """Element number `index` of each."""
+    """Element number `index` of each iterable."""
     context.push(*parts)
     made = context.evaluate_all([lambda: element(context, context.state.temps[-len(parts)], index)] * len(parts))
     context.pop_many(len(parts))
     return made
 
 
-# Iterators, which are used up by one use. The item of `used` is how many elements next() has taken, and None after it.
+# Iterators, which are used up after one use. The item of `used` is how many elements next() has taken, and None once it
+# is used up.
 
 
 def iterator(context: Context, kind: type, parts: tuple[Value, ...]) -> Lazy:
-    """zip, enumerate, map or reversed; iterators among its parts are its own from now on."""
+    """zip, enumerate, map or reversed; it owns the iterators among its parts from now on."""
     return Lazy(kind, tuple(map(partial(consumed, context), parts)), context.new_list((Static(0),)))
 
 
 def opened(context: Context, value: Value) -> Value:
-    """What a loop goes through: what `__iter__` gives of an object of the user's, what is left of an iterator."""
+    """The iterable of a loop: the result of `__iter__` for an object of a user's class, the rest of an iterator."""
     value = context.use(value)
     if (found := special_methods.special(context, value, "__iter__")) is not None:
         if special_methods.users_class(context, found) is not None:
@@ -286,7 +287,7 @@ def opened(context: Context, value: Value) -> Value:
 
 
 def taken_of(context: Context, iterator: Lazy) -> int | Traced:
-    """How many elements next() has taken of an iterator. Refuses one that is used up."""
+    """How many elements next() has taken from an iterator. Refuses one that is used up."""
     assert iterator.used is not None
     used = storage.entry_of(context, iterator.used).items[0]
     if is_none(used) or isinstance(used, Poison):
@@ -296,7 +297,7 @@ def taken_of(context: Context, iterator: Lazy) -> int | Traced:
 
 
 def consumed(context: Context, value: Value) -> Value:
-    """An iterable that is about to be gone through. An iterator is used up by that."""
+    """An iterable that is about to be consumed. It uses up an iterator."""
     value = opened(context, value)
     if isinstance(value, Lazy) and value.used is not None:
         taken_of(context, value)
@@ -314,7 +315,7 @@ def iterator_of(context: Context, value: Value) -> Lazy:
         if isinstance(found, Lazy) and found.used is not None:
             return found
         raise context.refusal("an object whose __iter__ gives no iterator is not iterable").as_raised(TypeError)
-    length_of(context, value)  # it must have one
+    length_of(context, value)  # it must define one
     return Lazy(ITERATOR, (value,), context.new_list((Static(0),)))
 
 
@@ -350,14 +351,14 @@ def next_of(context: Context, value: Value, default: Value | None) -> Value:
 
 
 def require_no_generator(context: Context, value: Value) -> None:
-    """A generator runs when it is used: only where that is at once can its values be computed where it stands."""
+    """A generator runs when it is used. Its values can be computed where it is written only if it is used at once."""
     of_builtin = context.active and is_in_library(context.frame.source.filename)
     if value.__class__ not in SIMPLE and not of_builtin and any(map(is_generator, inside(value))):
         raise context.refusal("a generator that is not used up at once is not compiled", "write a list: [... for ...]")
 
 
 def number_of_range(context: Context, start: Any, step: Any, index: Any) -> Value:
-    """start + step * index. It lies between the ends of the range, so that it fits even where the product wraps."""
+    """start + step * index. It lies between the ends of the range, so it fits even if the product wraps."""
     if not any(isinstance(x, Traced) for x in (start, step, index)):
         return Static(start + step * index)
     first, by, number = (in_type(x, _INT64, ()) if isinstance(x, Traced) else x for x in (start, step, index))
@@ -370,7 +371,7 @@ def number_of_range(context: Context, start: Any, step: Any, index: Any) -> Valu
 
 
 def row_at(array: Ref, index: Any) -> Ref:
-    """array[index], the index being in range."""
+    """array[index], for an index in range."""
     position: int | Expr = cast(index.scalar, types.I64) if isinstance(index, Traced) else int(index)
 
     def row(view: View) -> View:
@@ -381,6 +382,6 @@ def row_at(array: Ref, index: Any) -> Ref:
 
 
 def _checked(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:
-    """x + y, or x - y, on the way to the length of a range."""
+    """x + y or x - y, as a step in computing the length of a range."""
     require_fit(ufunc, x, y, "the length of a range does not fit in 64 bits")
     return apply(ufunc, x, y)

@@ -33,7 +33,7 @@ def item_of(context: Context, target: Object, index: Value) -> Value:
 
 
 def chosen_item(context: Context, items: tuple[Value, ...], index: Traced, kind: str) -> Value:
-    """`xs[index]` of a list or tuple, of an index that only the run knows."""
+    """`xs[index]` of a list or tuple, for an index known only at run time."""
     what = "a list" if kind == "list" else f"a {kind}"
     entry = Entry.of_list(items)
     element = element_of_list(entry, context.as_is)
@@ -69,7 +69,7 @@ def set_element(context: Context, target: Object, index: Value, value: Value) ->
 
 
 def pop_element(context: Context, target: Object, args: Sequence[Value]) -> Value:
-    """`xs.pop()`; the last one only."""
+    """`xs.pop()`; only the last element can be removed."""
     entry = context.as_is(target)
     growth, count = entry.growth, grown_lists.count_of(entry)
     assert growth is not None

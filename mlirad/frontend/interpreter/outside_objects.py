@@ -1,7 +1,6 @@
-"""Objects from around the function: names, attributes and items that the compiled code does not make itself.
+"""Objects from outside the function: names, attributes and items that the compiled code does not create.
 
-Reads: Python objects. Writes: nothing but hidden arguments. Leaves: values; captures and guards, as
-captures.CaptureFindings.
+Reads: Python objects. Writes: only hidden arguments. Leaves: values; captures and guards, as captures.CaptureFindings.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ BORROWED = "a {} that belongs to the code around the function"
 
 
 class HoldsValue:
-    """A Python object that stands for a value of the function that is compiled."""
+    """A Python object that represents a value of the compiled function."""
 
     __slots__ = ()
 
@@ -50,7 +49,7 @@ class HoldsValue:
 
 
 def is_container(value: Any) -> bool:
-    """Whether the program may use the items of a Python object: a list, dict or dataclass, no kernel or request."""
+    """Whether the program may use the items of a Python object: a list, dict or dataclass, but no kernel or request."""
     if isinstance(value, Request) or plain(value) is not value:
         return False
     if type(value) in (list, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
@@ -60,13 +59,13 @@ def is_container(value: Any) -> bool:
 
 
 def _path_of_itself(value: Any) -> Path | None:
-    """The path to an object that is not replaced by another one; None where its attributes never change."""
+    """The path to an object itself; None if its attributes never change."""
     home = (value if isinstance(value, type | FunctionType | BuiltinMethodType) else type(value)).__module__
     return None if is_in_settled(str(home)) and purity.is_constant(value) else Path(value, "")
 
 
 def _is_keyed(owner: Static) -> bool:
-    """Whether the guards on an attribute's owner determine the attribute, also in another process."""
+    """Whether the guards on an attribute's owner determine the attribute, even in another process."""
     value = owner.value
     if isinstance(value, ModuleType):
         return owner.path is not None or is_settled(value)
@@ -113,7 +112,7 @@ def object_value(context: Context, value: Any, path: Path | None) -> Value:
 
 
 def stand_in(context: Context, value: Any, path: Path | None) -> Value:
-    """An object that holds an array for which another one stands in: `library/lifted.py`."""
+    """An object that holds an array which another value replaces: `library/lifted.py`."""
     guard(context, path, value)
     _, name = context.stand_ins[id(value)]
     context.captures_used.add(name)
@@ -126,18 +125,18 @@ def stand_in(context: Context, value: Any, path: Path | None) -> Value:
 
 
 def field_of_array(value: Any) -> str | None:
-    """The field of an object that is its array in compiled code: its class says so."""
+    """The field that holds an object's array in compiled code, if its class names one."""
     return getattr(type(value), "__mlirad_array__", None)
 
 
 def guard(context: Context, path: Path | None, value: Any) -> None:
-    """Let the code be right only while this is found there."""
-    if path is not None and (path.name or path.steps):  # an object itself stays what it is
+    """Guard the code: it is right only while this object is found there."""
+    if path is not None and (path.name or path.steps):  # an object itself stays the same
         context.findings.guards.setdefault(path, Guard(path, value))
 
 
 def guard_code(context: Context, function: FunctionType, code: CodeType) -> None:
-    """Let the code be right only while a function has this code of Python's."""
+    """Guard the code: it is right only while a function has this Python code."""
     if is_in_settled(function.__module__):
         return
     path = Path(function, "")
@@ -158,7 +157,7 @@ def step(path: Path | None, kind: str, key: Hashable) -> Path | None:
 
 
 def guard_keys(context: Context, value: Any, path: Path | None) -> None:
-    if path is not None:  # also of an object itself
+    if path is not None:  # even if it was set on an object itself
         context.findings.guards.setdefault(path, Guard(path, type(value), keys_of(value)))
 
 
@@ -183,7 +182,7 @@ def container(context: Context, value: Any, path: Path | None) -> Value:
 
 
 def captured(context: Context, array: np.ndarray, path: Path) -> Ref:
-    """An array around the function: a hidden argument."""
+    """A captured array: a hidden argument."""
     capture = context.findings.captures.get(path)
     if capture is not None and capture.name in context.state.frames[0]:
         known = context.state.frames[0][capture.name]
@@ -197,7 +196,7 @@ def captured(context: Context, array: np.ndarray, path: Path) -> Ref:
             raise DTypeError(str(error), context.location) from None
         assert isinstance(leaf, ArrayLeaf)
         context.findings.capture(path, leaf)
-    # Every state must have it from the beginning, or a join would take it for an array of one side.
+    # Every state must have it from the start, or a join would think that only one side has the array.
     raise Restart(f"the array {path} is captured")
 
 
@@ -232,12 +231,12 @@ def attribute_of_object(context: Context, owner: Static, name: str) -> Value:
         guard(context, step(path, "attribute", "__func__"), found.__func__)
         return Bound(owner, name, found.__func__)
     if isinstance(found, BuiltinMethodType) and getattr(value, name) is not found:
-        return Static(found)  # a new object each time that it is asked for
+        return Static(found)  # a new object for each read
     return object_value(context, found, path)
 
 
 def spelled_alike(value: Any, name: str) -> str | None:
-    """The hint for an attribute that is not there: one of a function that is compiled, if there is one."""
+    """The hint for a missing attribute: a compiled function with a similar name, if there is one."""
     prefix = value.__name__.replace("numpy", "np", 1) if isinstance(value, ModuleType) else ""
     if prefix == "np" and (former := of_former_name(name)) is not None:
         return former
@@ -248,7 +247,7 @@ def spelled_alike(value: Any, name: str) -> str | None:
 
 
 def property_of(context: Context, owner: Value, kind: type, name: str, stored: property) -> Value:
-    """A property is a call of its function, which is compiled."""
+    """Reading a property calls its function, which is compiled."""
     if not isinstance(stored.fget, FunctionType):
         raise context.refusal(f"the attribute {name!r} of {kind.__name__} is not compiled", "read it outside")
     guard(context, Path(kind, "", (("attribute", name), ("attribute", "fget"))), stored.fget)
@@ -256,8 +255,8 @@ def property_of(context: Context, owner: Value, kind: type, name: str, stored: p
 
 
 def require_plain(context: Context, value: Any, name: str) -> None:
-    """Refuse an attribute that Python code would compute: the compiler runs none."""
-    is_settled_value = purity.is_settled_instance(value) or is_settled(value)  # NumPy's modules have a __getattr__
+    """Refuse an attribute that Python code would compute: the compiler runs none of it."""
+    is_settled_value = purity.is_settled_instance(value) or is_settled(value)  # NumPy's modules define __getattr__
     if not is_settled_value and purity.runs_code(value, name):
         what = value.__name__ if isinstance(value, type | ModuleType) else type(value).__name__
         raise context.refusal(
@@ -274,13 +273,13 @@ def has_attribute(context: Context, owner: Static, name: str) -> bool:
 
 
 def tell(context: Context, owner: Static, name: str) -> None:
-    """Note an attribute that no guard is asked about."""
+    """Note an attribute that no guard checks."""
     if not _is_keyed(owner):
         context.findings.unkeyed.append(f"the attribute {name!r} of a {type(owner.value).__name__}")
 
 
 def attribute_of_class(context: Context, value: Value, kind: type, name: str) -> Value:
-    """A method or class attribute of a dataclass or named tuple, or what the library has of a sparse matrix."""
+    """A method or class attribute of a dataclass or named tuple, or the library's attribute of a sparse matrix."""
     if tree.sparse_names(kind) is not None:
         return attribute_of_sparse(context, value, kind, name)
     if tree.is_generator(kind):
@@ -301,7 +300,7 @@ def attribute_of_class(context: Context, value: Value, kind: type, name: str) ->
 
 
 def attribute_of_sparse(context: Context, value: Value, kind: type, name: str) -> Value:
-    """An attribute of a matrix of scipy.sparse that is none of its arrays."""
+    """An attribute of a scipy.sparse matrix other than its arrays."""
     assert isinstance(value, Object)
     parts = storage.entry_of(context, value).keys
     assert isinstance(parts, tree.SparseParts)
@@ -333,7 +332,7 @@ def attribute_of_generator(context: Context, value: Value, name: str) -> Value:
 
 
 def transposed(context: Context, value: Object) -> Value:
-    """The transpose of a sparse matrix: of the same arrays."""
+    """The transpose of a sparse matrix, with the same arrays."""
     entry = storage.entry_of(context, value)
     assert isinstance(entry.keys, tree.SparseParts)
     form, _, rest = entry.kind.__name__.partition("_")
@@ -349,7 +348,7 @@ _TRANSPOSED = {"csr": "csc", "csc": "csr", "coo": "coo"}
 
 
 def hidden_argument(context: Context, capture: Capture, contents: Any) -> Ref:
-    """Bind the array of a capture, whose contents come as an argument, for the caller and for `captured`."""
+    """Bind the array of a capture, with the contents of an argument, for the caller and for `captured`."""
     number = context.fresh()
     name(contents.value, str(capture.path))
     context.state.store[number] = contents

@@ -1,7 +1,7 @@
-"""Operators of the user's classes: `__add__`, `__eq__`, `__getitem__` and their kin are calls.
+"""Operators of the user's classes: `__add__`, `__eq__`, `__getitem__` and similar methods are called.
 
-Reads: values. Writes: ops, through the methods. Leaves: what the method returns; None where no class has one, and the
-operator means what it means on numbers, arrays and sequences.
+Reads: values. Writes: ops, through the methods. Leaves: the method's result; None if no class has one: then the
+operator has its usual meaning on numbers, arrays and sequences.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ UNARY: Mapping[type[ast.unaryop], str] = {ast.USub: "__neg__", ast.UAdd: "__pos_
 
 
 def users_class(context: Context, value: Value) -> type | None:
-    """The class of a value that may have operators of the user's; None of all others."""
+    """The class of a value that may have operators written by the user; None for all others."""
     match value:
         case Object():
             kind = storage.kind_of_object(context, value)
@@ -66,7 +66,7 @@ def users_class(context: Context, value: Value) -> type | None:
 
 
 def special(context: Context, value: Value, name: str, *args: Value) -> Value | None:
-    """What a special method that the user has written gives; None where the class of the value has none."""
+    """The result of a special method that the user has written; None if the class of the value has none."""
     kind = users_class(context, value)
     if kind is None or not _has(kind, name):
         return None
@@ -91,7 +91,7 @@ def compared(context: Context, op: ast.cmpop, left: Value, right: Value) -> Valu
 
 
 def by_methods(context: Context, names: Methods, left: Value, right: Value) -> Value | None:
-    """What Python asks: the left operand, then the right one, which is first if its class is derived."""
+    """Ask like Python: first the left operand, then the right; the right one first if its class is derived."""
     first, second = users_class(context, left), users_class(context, right)
     if first is None and second is None:
         return None
@@ -119,7 +119,7 @@ def by_methods(context: Context, names: Methods, left: Value, right: Value) -> V
 
 
 def no_operator(context: Context, spelled: str, *operands: Value) -> DTypeError:
-    """The refusal of operands whose classes have no such operator."""
+    """The refusal of operands with classes that have no such operator."""
     kinds = [users_class(context, value) for value in operands]
     named = " and ".join(
         kind_of(value) if kind is None else f"an object of class {kind.__name__}"
@@ -129,7 +129,7 @@ def no_operator(context: Context, spelled: str, *operands: Value) -> DTypeError:
 
 
 def _has(kind: type, name: str) -> bool:
-    """Whether a class has a special method that the user has written (and not the module dataclasses)."""
+    """Whether the user (and not the module dataclasses) has written a special method of a class."""
     stored = purity.class_attribute(kind, name)
     return isinstance(stored, FunctionType) and not stored.__code__.co_qualname.startswith("__create_fn__")
 

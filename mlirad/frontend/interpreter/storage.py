@@ -1,4 +1,4 @@
-"""What objects and arrays hold, and what is written in them; values as NumPy's functions take and give them.
+"""Reads and writes the contents of objects and arrays; converts values to and from operands of NumPy's functions.
 
 Reads: the heap and the store of the state. Writes: both, and ops. Leaves: entries, contents, operands.
 """
@@ -45,13 +45,13 @@ def kind_of_object(context: Context, value: Object) -> type:
 
 
 def change(context: Context, value: Object, entry: Entry) -> None:
-    """Give an object other items."""
+    """Give an object new items."""
     grown_lists.require_free(context, value.number)
     old = entry_of(context, value)
     owner = old.borrowed
     if owner is not None and entry.poison is None and old.keys == entry.keys:
         if all(is_same(a, b) for a, b in zip(old.items, entry.items, strict=True)):
-            return  # `d["x"] += y` has changed the array that d["x"] is, and not the dict
+            return  # `d["x"] += y` has changed the array d["x"] itself, and not the dict
     context.changes_copies |= owner is not None
     if owner is not None and owner.of is None and owner.container is not None and not owner.is_shared:
         if owner.container not in context.findings.changed:
@@ -64,7 +64,7 @@ def change(context: Context, value: Object, entry: Entry) -> None:
 
 
 def require_writable(context: Context, array: Ref) -> None:
-    """At run time, as the path may never be taken."""
+    """Raise at run time, because the path may never be taken."""
     message = "assignment destination is read-only"
     readonly = [index for index, alternative in enumerate(array.alternatives) if alternative.view.readonly]
     if array.selector is None or len(readonly) == len(array.alternatives):
@@ -76,7 +76,7 @@ def require_writable(context: Context, array: Ref) -> None:
 
 
 def note_write(context: Context, cells: set[int]) -> None:
-    """Something is written in these cells."""
+    """Note a write to these cells."""
     context.writes += 1
     for variable, value in context.state.frames.get(0, {}).items():
         arrays = (each for each in inside(value) if isinstance(each, Ref))
@@ -98,8 +98,8 @@ def write(context: Context, array: Ref, new: Expr) -> None:
             context.state.store[alternative.cell] = changed
             continue
         if alternative.view.readonly:
-            continue  # it has been checked that it is not this one
-        # An scf.if and not a select of tensors: it is done in place.
+            continue  # already checked not to be this one
+        # An scf.if instead of a select of tensors: it is done in place.
         taken, kept = Block(), Block()
         with building(taken), known_facts.scope():
             insert(YieldOp(view_contents.put(alternative.view, old, new).value))
@@ -116,16 +116,16 @@ def assign_array(context: Context, array: Ref, value: Any, in_place: np.ufunc | 
 
 
 def write_where(context: Context, array: Ref, contents: Expr, mask: Any) -> None:
-    """Write the array where a mask holds that broadcasts to it."""
+    """Write the array where a mask is true, after broadcasting it to the array."""
     old = context.read(array).expr
     write(context, array, where(numpy_elementwise.truths(as_operand(mask), array.shape), contents, old))
 
 
-# Between the interpreter's values and the values of numpy_calls.
+# Conversions between the interpreter's values and the values of numpy_calls.
 
 
 def operand(context: Context, value: Value) -> Any:
-    """A value as the NumPy functions take it: Traced contents, Python objects, tuples and lists of them."""
+    """A value as NumPy's functions take it: Traced contents, Python objects, tuples and lists of them."""
     value = context.use(value)
     match value:
         case Static():
@@ -157,7 +157,7 @@ def operand(context: Context, value: Value) -> Any:
 
 
 def described(context: Context, value: Value) -> str:
-    """What a value is, for a message: of an object, its class too."""
+    """A description of a value for messages; for an object, its class too."""
     if isinstance(value, Object) and (kind := kind_of_object(context, value)) not in (list, dict):
         return f"an object of class {kind.__name__}"
     return kind_of(value)
@@ -173,7 +173,7 @@ def changing(context: Context, value: Any) -> UnsupportedSyntaxError:
 
 
 def result(context: Context, value: Any, strides: tuple[int, ...] | None = None) -> Value:
-    """What a NumPy function gave, as a value: arrays are fresh."""
+    """The result of a NumPy function as a value: arrays are new."""
     if isinstance(value, Traced):
         return context.new_array(value.contents, strides) if value.is_array else value
     if isinstance(value, tuple):
@@ -189,5 +189,5 @@ def result(context: Context, value: Any, strides: tuple[int, ...] | None = None)
 
 
 def static(context: Context, value: Value, what: str) -> Any:
-    """The Python object that a value is at compile time. Raises NeedStatic where it is not one."""
+    """A value's Python object at compile time. Raises NeedStatic if it is unknown."""
     return require_static(operand(context, value), what)

@@ -1,4 +1,4 @@
-"""Names and frames: where a name is bound, and to what.
+"""Names and frames: where a name is bound, and its value.
 
 Reads: scopes and the state. Writes: the frames of the state. Leaves: values.
 """
@@ -25,7 +25,7 @@ def enter(context: Context, node: ScopeNode) -> None:
 
 
 def leave(context: Context) -> None:
-    """End the current frame; what closures see of it stays."""
+    """End the current frame; variables that closures see remain."""
     frame = context.active.pop()
     names = context.state.frames.get(frame.number, {})
     kept = {name: value for name, value in names.items() if name in frame.scope.captured}

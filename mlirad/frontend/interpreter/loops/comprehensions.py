@@ -1,8 +1,9 @@
-"""Comprehensions: unrolled where their lengths are known, or else loops that fill a list.
+"""Comprehensions: unrolled if their lengths are known, or else loops that fill a list.
 
-Reads: ast and the state. Writes: ops, through expressions. Leaves: lists, dicts and what consumes generators.
+Reads: ast and the state. Writes: ops, through expressions. Leaves: lists, dicts and the results of functions that
+consume generators.
 
-`[f(v) for v in x if v > 0]` of an x whose length, or whose elements, only the run knows is what Python makes of it:
+If the length or the elements of x are known only at run time, `[f(v) for v in x if v > 0]` is interpreted as:
 
     def listcomp(items):
         filled = []
@@ -42,7 +43,7 @@ Listing = ast.ListComp | ast.GeneratorExp
 
 
 class _NeedsLoop(Exception):
-    """Only the run knows how long a list is, or it is long."""
+    """The length of the list is known only at run time, or it is long."""
 
 
 @visits(ast.ListComp)
@@ -102,7 +103,7 @@ def listed_by(context: Context, node: Listing) -> Tuple | Object:
         with known_facts.trial():
             filled = inlining.run_comprehension(context, as_function(node), iterable)
     except (CompileError, NeedStatic, PoisonUsed):
-        # Elements of several types are values of their own, where they can be counted.
+        # Elements of several types stay separate values, if their number is known.
         if isinstance(length, Traced) or length <= MANY:
             raise
         return Tuple(unrolled_items(context, node, begin_again()))
@@ -111,7 +112,7 @@ def listed_by(context: Context, node: Listing) -> Tuple | Object:
 
 
 def unrolled_items(context: Context, node: Listing, iterable: Value, is_long: bool = False) -> tuple[Value, ...]:
-    """Raises _NeedsLoop where only the run knows the length, or is_long and it is of numbers that are not known."""
+    """Raises _NeedsLoop if the length is known only at run time, or if is_long and the items are unknown numbers."""
 
     def element() -> Value:
         made = dispatch.expression(context, node.elt)
@@ -148,7 +149,7 @@ def comprehension(
 def _generate(
     context: Context, generators: Sequence[ast.comprehension], iterable: Value, parts: Sequence[Callable[[], Value]]
 ) -> int:
-    """Push the values of the innermost bodies, in order; the number of them."""
+    """Push the values of the innermost bodies, in order; returns their number."""
     generator = generators[0]
     count = 0
     context.push(iterable)
@@ -189,7 +190,7 @@ def known_length(context: Context, iterable: Value, node: ast.expr) -> int:
 
 
 def gone_through(context: Context, node: ast.expr) -> Value:
-    """What a comprehension goes through."""
+    """The iterable of a comprehension."""
     iterable = dispatch.expression(context, node)
     with context.at(node):
         iteration.require_no_generator(context, iterable)
@@ -210,7 +211,7 @@ def quantified(context: Context, node: ast.GeneratorExp, is_any: bool) -> Value:
 
 @once
 def as_function(node: Listing) -> ast.FunctionDef:
-    """The function that a comprehension stands for."""
+    """The function equivalent to a comprehension."""
     append = _placed(ast.Attribute(_name(_FILLED, ast.Load(), node.elt), "append", ast.Load()), node.elt)
     body = _loops(node, _placed(ast.Expr(_placed(ast.Call(append, [node.elt], []), node.elt)), node.elt))
     begin = _placed(ast.Assign([_name(_FILLED, ast.Store(), node.elt)], _placed(ast.List([], ast.Load()), node)), node)
@@ -220,13 +221,13 @@ def as_function(node: Listing) -> ast.FunctionDef:
 
 @once
 def as_any(node: ast.GeneratorExp) -> ast.FunctionDef:
-    """The function that any() of a generator stands for: it stops at the first element that decides."""
+    """The function equivalent to any() of a generator: it stops at the first element that decides."""
     return _searching(node, node.elt, True)
 
 
 @once
 def as_all(node: ast.GeneratorExp) -> ast.FunctionDef:
-    """The same of all()."""
+    """The same for all()."""
     return _searching(node, _placed(ast.UnaryOp(ast.Not(), node.elt), node.elt), False)
 
 
@@ -248,7 +249,7 @@ def _name(text: str, use: ast.expr_context, at: ast.AST) -> ast.expr:
 
 
 def _loops(node: Listing, body: ast.stmt) -> ast.stmt:
-    """The loops and conditions of a comprehension around what is done for each element."""
+    """The loops and conditions of a comprehension, around the statements for each element."""
     for number, generator in reversed(list(enumerate(node.generators))):
         for condition in reversed(generator.ifs):
             body = _placed(ast.If(condition, [body], []), condition)

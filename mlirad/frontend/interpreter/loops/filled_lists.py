@@ -1,12 +1,12 @@
-"""Loops that append to lists: the lists are put into arrays before the loop, with room for all that it appends.
+"""Loops that append to lists: the lists are put into arrays before the loop, with room for all appended elements.
 
-Reads: the state before a loop, and what passes over its body show. Writes: arrays before the loop. Leaves: the loop's
-Outcome, in which the lists grow.
+Reads: the state before a loop, and passes over its body. Writes: arrays before the loop. Leaves: the loop's Outcome, in
+which the lists grow.
 
-That a list gets longer in a loop shows when the state before it and the state after an iteration are merged. The list
-is then put into arrays, and the search for what the loop carries begins again. How much room they need is known when it
-has ended: the trips of the loop times what an iteration appends. Where that is not known before the loop, the arrays
-are made twice as large whenever they are full.
+A list is found to grow when the states before the loop and after an iteration are merged. Then the list is put into
+arrays, and the search for the loop's header begins again. The room needed is known when the search has ended: the
+number of iterations times what one iteration appends. If it cannot be known before the loop, the arrays are doubled
+whenever they are full.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, Traced, origins_of
 from mlirad.frontend.values.values import Entry, Growth, Static
 
-# How often other lists of a loop are found to grow.
+# How many times a loop may be found to grow further lists.
 TRIES = 12
-# How many elements there is room for at first where it is not known how many there will be.
+# The initial number of elements with room, if the final number is unknown.
 ROOM = 8
 
 
 def filling(context: Context, loop: Loop, search: Callable[[], Outcome]) -> Outcome:
-    """What `search` gives, the lists that the loop appends to being in arrays."""
+    """The result of `search`, with the lists that the loop appends to in arrays."""
     attempt, covered, outer = attempts.begin(context), set(context.covered), context.fillings
     wanted: dict[int, Element] = {}
     unbounded: set[int] = set()
     for _ in range(TRIES):
         try:
-            # What is found out in a try that is given up may be made of values that are gone.
+            # Facts found in an abandoned try may refer to values that no longer exist.
             with known_facts.scope():
                 made = [filled(context, loop, number, element) for number, element in wanted.items()]
                 context.fillings = Fillings(made)
                 context.doubling.update(each.number for each in made if each.place in unbounded)
                 outcome = search()
-                fill(context, context.fillings, context.appended)  # it turned out to be no loop
+                fill(context, context.fillings, context.appended)  # in case it turned out to be no loop
             return outcome
         except Grows as found:
             entry = attempt.state.heap.get(found.number)
@@ -94,7 +94,7 @@ def filled(context: Context, loop: Loop, number: int, element: Element) -> Filli
 
 
 def fill(context: Context, fillings: Fillings, appended: AppendCounts) -> dict[int, AppendBound]:
-    """Give the arrays their capacity. appended: by the loop. Returns the lengths that are known afterwards."""
+    """Give the arrays their capacity. appended: what the loop appends. Returns the lengths known afterwards."""
     lengths: dict[int, AppendBound] = {}
     for each in () if fillings.done else fillings.lists:
         bound = appended.of(each.number)
@@ -130,9 +130,9 @@ def after_filling(context: Context, loop: Loop, made: Pass, outcome: Outcome) ->
 
 
 def with_lengths(state: State, lengths: dict[int, AppendBound], origins: frozenset, own: Hashable) -> None:
-    """Replace the lengths that a loop has counted by those that are known.
+    """Replace the lengths counted by a loop by known ones.
 
-    origins: where the number of trips comes from. own: the loop as an origin, on which they do not depend.
+    origins: those of the trip count. own: the loop as an origin, which the lengths do not depend on.
     """
     for number, entry in state.heap.items():
         bound = lengths.get(entry.growth.number) if entry.growth is not None else None
@@ -145,7 +145,7 @@ def with_lengths(state: State, lengths: dict[int, AppendBound], origins: frozens
 
 
 def require_known_lists(entry: State, merge: Merge, merged: State) -> None:
-    """Raises Grows for a list that gets longer in an iteration."""
+    """Raise Grows for a list that gets longer in an iteration."""
     for number, (before, _) in merge.paired.objects.sides.items():
         poison = merged.heap[number].poison
         if poison is not None and poison.grows is not None and before is not None:
@@ -155,7 +155,7 @@ def require_known_lists(entry: State, merge: Merge, merged: State) -> None:
 
 
 def _results_from(op: Operation) -> set[SSAValue]:
-    """What an op, and the ops behind it in its block, compute."""
+    """The results of an op and of all later ops in its block."""
     found: set[SSAValue] = set()
     current: Operation | None = op
     while current is not None:
@@ -165,7 +165,7 @@ def _results_from(op: Operation) -> set[SSAValue]:
 
 
 def may_unroll(loop: Loop) -> bool:
-    """Whether unrolling a loop may be tried: it has few trips, or a number that the arguments give."""
+    """Whether unrolling a loop may be tried: it has few iterations, or a number that depends only on arguments."""
     length: Any = loop.length
     if isinstance(length, Traced):
         return DATA not in length.origins

@@ -1,4 +1,4 @@
-"""What a loop carries: a fix-point of merges of the state before it and the state after an iteration.
+"""Finds the values that a loop carries: a fix-point of merging the states before the loop and after an iteration.
 
 Reads: the state before the loop, and passes over its body. Writes: conversions at the ends of the two blocks that a
 merge joins. Leaves: a Header that an iteration does not change, and the pass over the body that began with it.
@@ -33,10 +33,10 @@ from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.traced import NeedStatic
 from mlirad.frontend.values.values import Ref, kind_of
 
-# Passes that change more than numbers, such as which arrays are referred to: after so many, a header is looked for in
-# another order (LoopNumbering), and after so many more than there are places, there is none.
+# How many passes may change more than numbers, for example which arrays are referred to. After PATIENCE such passes,
+# the search changes its order (LoopNumbering); after PASSES more than there are places, it gives up.
 PATIENCE, PASSES = 4, 8
-# If ifs join arrays that could be paired by where they stand, this is done after so many.
+# If an if joins arrays that could be paired by place, this is tried after so many passes.
 SWAPS = 2
 # How often the next pass is predicted from the moves of one.
 PREDICTIONS = 4
@@ -44,11 +44,11 @@ PREDICTIONS = 4
 
 @dataclass
 class Search:
-    """A fix-point under way. entry: the state before the loop. mark: the last op before it. places: where numbers are
-    carried although one iteration leaves them as they were. moves: how many passes have changed more than numbers;
-    moving: where the last one did, and moved: how many have done so there, in this order. sources: where the places
-    that were followed take their values from; predictions: how often they were. has_swapped: whether arrays that ifs
-    join could be paired by where they stand. begun: the moves at which this order was begun."""
+    """An unfinished fix-point search. entry: the state before the loop. mark: the last op before it. places: the places
+    of numbers that are carried although one iteration leaves them unchanged. moves: how many passes have changed more
+    than numbers; moving: the places that the last one changed, and moved: how often each place has changed, in this
+    order. sources: the places that predicted places take their values from; predictions: how often there were some.
+    has_swapped: whether arrays joined by ifs could be paired by place. begun: `moves` when this order began."""
 
     loop: Loop
     entry: State
@@ -69,14 +69,13 @@ class Search:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether there have been more passes than there are places, or one place has moved in more than there are
-        arrays that it could become."""
+        """Whether there were more passes than places, or one place has changed more often than there are arrays."""
         most = PASSES + self.size
         is_growing = max(self.moved.values(), default=0) > PATIENCE + len(self.entry.store)
         return self.moves > most or self.passes > 4 * most or is_growing
 
     def note_moves(self, before: Header, after: Header) -> bool:
-        """Whether two headers differ in more than numbers."""
+        """Note which places differ between two headers in more than numbers; returns whether any do."""
         old, new = before.apart_from_numbers(), after.apart_from_numbers()
         self.moving = {place for place in old.keys() | new.keys() if old.get(place) != new.get(place)}
         self.moves += bool(self.moving)
@@ -96,7 +95,7 @@ def fixpoint(context: Context, loop: Loop) -> Outcome:
     except (NeedStatic, PoisonUsed, CompileError, NotConfirmed):
         if not search.places and not search.predictions:
             raise
-    # One of the numbers that are carried may be needed; which of them vary, it finds out one after the other.
+    # A carried number may be needed statically. The second search finds one by one which numbers vary.
     context.stepwise.add(loop.key)
     attempts.begin_again(context, attempt)
     return searched(context, Search(loop, entry_of(context, loop), search.mark))
@@ -138,7 +137,7 @@ def searched(context: Context, search: Search) -> Outcome:
 
 
 def resolved_pass(context: Context, loop: Loop, header: Header) -> Pass:
-    """A pass over the body; the origins of what it needs are outside of the loop."""
+    """A pass over the body. Origins in its exceptions are resolved to ones outside the loop."""
     outer = context.chosen, context.through_ifs, context.has_swapped
     context.chosen, context.through_ifs, context.has_swapped = (
         {},
@@ -164,7 +163,7 @@ def resolved_pass(context: Context, loop: Loop, header: Header) -> Pass:
 
 
 def next_header(context: Context, search: Search, header: Header, merged: Header) -> tuple[Header, Hashable]:
-    """What the next pass begins with, and its description if it is to be compared."""
+    """The header of the next pass, and its description if it should be compared."""
     has_moved = search.note_moves(header, merged)
     search.passes += 1
     if search.is_too_long:
@@ -183,27 +182,27 @@ def next_header(context: Context, search: Search, header: Header, merged: Header
 
 
 def begun_again(context: Context, search: Search, **order: bool) -> tuple[Header, Hashable]:
-    """Nothing widened, to be searched in another order."""
+    """A header with nothing widened, to be searched in another order."""
     search.predictions, search.sources, search.begun = 0, {}, search.moves
     search.moved.clear()
     return Header.before(search.loop, search.entry, numbering_of(context, search.loop, **order)), None
 
 
 def drop(context: Context, search: Search, made: Pass) -> None:
-    """Forget a pass, and what was emitted for it."""
+    """Forget a pass, and the ops emitted for it."""
     made.discard()
     attempts.roll_back(context.current_block, search.mark)
 
 
 def merged_header(context: Context, search: Search, header: Header, made: Pass, widening: Widening) -> Header:
-    """The state before the loop joined with that after an iteration."""
+    """The merge of the states before the loop and after an iteration."""
     return header_of(search, merge_of(context, search, header, made, state_after(context, search.loop, made), widening))
 
 
 def state_after(context: Context, loop: Loop, made: Pass) -> State:
     """The state after an iteration."""
     with building(made.block), known_facts.scope():
-        # Two arrays that names have in common may take turns. Three have come together, and a fourth would follow.
+        # Two arrays that names share may take turns. If three have met, a fourth would follow.
         most = 1 if loop.key in context.crowded else 2
         state, is_crowded = collapsed(made.outcome.states[Exit.NEXT], context.fresh, most)
     if is_crowded:
@@ -231,7 +230,7 @@ def header_of(search: Search, merge: Merge) -> Header:
 
 
 def guess(context: Context, loop: Loop, entry: State, skeleton: Skeleton) -> tuple[Header, Hashable]:
-    """A header to begin with: the one that was found in an enclosing loop's last pass, or nothing widened."""
+    """The initial header: the one found in an enclosing loop's last pass, or one with nothing widened."""
     if loop.key in context.headers:
         old, found = context.headers[loop.key]
         if old.description == skeleton.description:
@@ -241,7 +240,7 @@ def guess(context: Context, loop: Loop, entry: State, skeleton: Skeleton) -> tup
 
 
 def numbering_of(context: Context, loop: Loop, by_identity: bool = False, through_ifs: bool = False) -> LoopNumbering:
-    # The marks are the same in every search, so that loops inside find what they have carried before.
+    # The marks are the same in every search, so inner loops recognise what they have carried before.
     marks = context.marks.setdefault(loop.key, {})
     return LoopNumbering(
         context.fresh, loop.used, loop.changed, context.frame.number, by_identity, through_ifs, marks=marks
@@ -252,7 +251,7 @@ def numbering_of(context: Context, loop: Loop, by_identity: bool = False, throug
 
 
 def with_moves(context: Context, search: Search, header: Header, made: Pass, merged: Header) -> Header:
-    """The merge after a pass, with what follows from it for the places that the body moves values to."""
+    """The merge after a pass, with predicted values in the places that the body moves values to."""
 
     def merge_with(after: State) -> Merge:
         return merge_of(context, search, header, made, after, Widening(made.start, search.places))
@@ -266,14 +265,14 @@ def with_moves(context: Context, search: Search, header: Header, made: Pass, mer
     predicted = header_of(search, merge_with(after))
     if predicted.description() != header.description():
         return predicted
-    # The pass began with that, and has not confirmed it.
+    # The pass began with this prediction, and has not confirmed it.
     search.predictions = PREDICTIONS
     assert merged.merge is not None and merged.merge.right is not None
     return header_of(search, merge_with(merged.merge.right))
 
 
 def require_confirmed(search: Search, header: Header, made: Pass, merged: Header) -> None:
-    """Raises NotConfirmed unless the places that were followed still take their values from where they did."""
+    """Raise NotConfirmed unless predicted places still take their values from the same sources."""
     if search.predictions:
         found = Moves(header, made, merged).sources
         if any(found.get(place, source) != source for place, source in search.sources.items()):
@@ -284,7 +283,7 @@ def require_confirmed(search: Search, header: Header, made: Pass, merged: Header
 
 
 def with_groups(context: Context, search: Search, header: Header, made: Pass, merged: Header) -> Header:
-    """The merge after a pass, with all numbers carried that vary because of those that vary already."""
+    """The merge after a pass, also carrying the numbers that vary because of those known to vary."""
     moved = Widening(made.start, search.places, is_trial=True)
     trial = merged_header(context, search, header, made, moved)
     added = frozenset(moved.carried) - search.places
@@ -300,7 +299,8 @@ def with_groups(context: Context, search: Search, header: Header, made: Pass, me
 
 
 def varying_of(context: Context, search: Search, trial: Header, added: frozenset[Place]) -> frozenset[Place] | None:
-    """Which of the numbers that a trial pass carries vary; None: it cannot be made, as one of them is needed."""
+    """Which numbers carried by a trial pass vary; None: the pass is impossible, because one of them is needed
+    statically."""
     loop = search.loop
     before = dict(context.unrolled), dict(context.headers), set(context.impure)
     attempt = attempts.begin(context)

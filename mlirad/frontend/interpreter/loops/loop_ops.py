@@ -1,4 +1,4 @@
-"""The ops of a loop: one pass over its body, and the scf.for or scf.while that the last pass makes.
+"""The ops of a loop: one pass over its body, and the scf.for or scf.while built from the last pass.
 
 Reads: a header. Writes: a block for each pass, then the op. Leaves: a Pass, or the Outcome of the loop.
 """
@@ -88,14 +88,14 @@ def tested_body(context: Context, loop: Loop) -> Outcome:
 
 
 def tested(context: Context, loop: Loop) -> bool | Traced:
-    """A while's condition."""
+    """Evaluate a while's condition."""
     assert loop.test is not None
     with context.at(loop.test):
         return conditions.condition(context, loop.test)
 
 
 def plain_while_pass(context: Context, loop: Loop, header: Header) -> Pass | None:
-    """A pass over a while that ends by its condition only; None if the condition has side effects."""
+    """A pass over a while that ends only by its condition; None if the condition has side effects."""
     before, block = Block(arg_types=header.types()), Block(arg_types=header.types())
     conditions: list[bool | Traced] = []
 
@@ -140,7 +140,7 @@ def plain_while_pass(context: Context, loop: Loop, header: Header) -> Pass | Non
 
 
 def first_only(context: Context, loop: Loop) -> Outcome:
-    """A body after which there is no further iteration: the loop is an if around its first one."""
+    """A body without a further iteration after it: the loop is an if around its first one."""
 
     def first() -> Outcome:
         if loop.bind is not None:
@@ -161,7 +161,7 @@ def first_only(context: Context, loop: Loop) -> Outcome:
 
 
 def emit(context: Context, loop: Loop, header: Header, merged: Header, made: Pass) -> Outcome:
-    """The op of a loop whose header has been found: `made` is a pass from it, `merged` what that pass gives."""
+    """Emit the op of a loop with a known header: `made` is a pass from it, `merged` the resulting merge."""
     outer, columns = context.current_block, merged.columns
     inits: list[SSAValue] = []
     yields: list[SSAValue] = []
@@ -194,9 +194,9 @@ def emit(context: Context, loop: Loop, header: Header, merged: Header, made: Pas
         value_names.name_index(loop.node, made.block.args[0])
         for values in (made.block.args[1:], op.results):
             value_names.name_carried(values, header.column_keys(), in_order)
-        # A number of trips known here is not 0.
+        # A known trip count is not 0 here.
         context.state = header.after(op.results, None if isinstance(length, Traced) else columns)
-        if isinstance(length, int):  # and the numbers are what the body makes of them
+        if isinstance(length, int):  # and the numbers are those of the body
             context.state.decide(made.outcome.states[Exit.NEXT])
         return unrolling.exhausted(context, loop)
     return emit_leaving(context, loop, header, made, trips, inits, yields)
@@ -211,7 +211,7 @@ def emit_leaving(
     inits: list[SSAValue],
     yields: list[SSAValue],
 ) -> Outcome:
-    """A loop that is left from inside: it carries a counter (a for's) and the code of its end, 0 for none yet."""
+    """A loop that is left from inside: it carries a counter (for a `for`) and the code of its exit, 0 for none yet."""
     zero = constant(0, types.I64)
     counters = [] if trips is None else [zero.value]
     before = Block(arg_types=[argument.type for argument in made.block.args])
@@ -242,14 +242,14 @@ def emit_leaving(
         raise Bottom  # it never ends
     states = {exit: header.after(results) for exit in sorted(exits)}
     for exit, state in states.items():
-        if exit != Exit.EXHAUSTED or trips is None or isinstance(loop.length, int):  # after one trip at least
+        if exit != Exit.EXHAUSTED or trips is None or isinstance(loop.length, int):  # after at least one iteration
             state.decide(made.outcome.states[Exit.NEXT])
     outcome = Outcome(states, code if len(states) > 1 else None)
     return after_exits(context, loop, outcome)
 
 
 def after_exits(context: Context, loop: Loop, outcome: Outcome) -> Outcome:
-    """What follows a loop that has been left: the else clause where it was exhausted, and a break is a NEXT."""
+    """The outcome after a loop: an exhausted loop continues with its else clause, and a break becomes NEXT."""
     if Exit.EXHAUSTED in outcome.states and loop.node.orelse:
         states = {exit: state for exit, state in outcome.states.items() if exit != Exit.EXHAUSTED}
         own = outcome.states[Exit.EXHAUSTED]
@@ -273,7 +273,7 @@ def after_exits(context: Context, loop: Loop, outcome: Outcome) -> Outcome:
 
 
 def _marked(op: LoopOp, loop: Loop) -> LoopOp:
-    """The loop's op, with what the user says of its checkpoints."""
+    """The loop's op, with the user's choice of checkpoints."""
     match loop.checkpoint:
         case str() as word:
             op.attributes[CHECKPOINT] = StringAttr(word)

@@ -1,6 +1,6 @@
-"""for and while: one op with the state that the loop carries (fixpoint.py), or the body once for each trip.
+"""for and while: one op with loop-carried values (fixpoint.py), or the body repeated for each iteration.
 
-Reads: ast and the state. Writes: scf.for where the body never leaves the loop, else scf.while; or the body, unrolled.
+Reads: ast and the state. Writes: scf.for if the body never leaves the loop, else scf.while; or the unrolled body.
 Leaves: an Outcome.
 """
 
@@ -50,7 +50,7 @@ def while_statement(context: Context, node: ast.While, after: Names) -> Outcome:
 
 
 def checkpointed(context: Context, node: ast.expr) -> tuple[ast.expr, str | int | None]:
-    """What a loop goes over or tests, and how it is checkpointed: by a call of `mlirad.checkpointed`, or not."""
+    """The iterable or test of a loop, and how it is checkpointed if it is a call of `mlirad.checkpointed`."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
         return node, None
     function = dispatch.expression(context, node.func)
@@ -69,7 +69,7 @@ def checkpointed(context: Context, node: ast.expr) -> tuple[ast.expr, str | int 
 
 
 def loop(context: Context, loop: Loop, after: Names) -> Outcome:
-    """A loop whose iterable is on top of the operands."""
+    """A loop with its iterable on top of the operands."""
     length = loop.length
     base = len(context.state.temps) - 1
     frame = context.frame
@@ -105,13 +105,13 @@ def rolled_or_unrolled(context: Context, loop: Loop) -> Outcome:
 
 
 def key_of(context: Context, node: ast.AST) -> Hashable:
-    """A loop on one path of calls."""
+    """Identifies a loop on one path of calls."""
     path = tuple((frame.scope.node.lineno, frame.scope.node.col_offset) for frame in context.active)
     return (id(node), path)
 
 
 def is_about(reason: Exception, key: Hashable) -> bool:
-    """Whether unrolling this loop is what an exception asks for."""
+    """Whether an exception asks for unrolling this loop."""
     if isinstance(reason, NeedStatic):
         return ("loop", key) in reason.origins
     return isinstance(reason, NoFixpoint) or (isinstance(reason, PoisonUsed) and reason.poison.loop == key)

@@ -1,4 +1,4 @@
-"""Loops unrolled: where each iteration has values of its own, because they are needed at compile time.
+"""Unrolled loops: each iteration has its own values, which are needed at compile time.
 
 Reads: ast and the state. Writes: the body, once for each iteration. Leaves: an Outcome.
 """
@@ -22,15 +22,15 @@ from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
 from mlirad.frontend.values.values import Lazy, Object, Static, Tuple, Value
 from mlirad.slow_compilations import note_copy
 
-# A loop is unrolled into this many copies of its body at most.
+# A loop is unrolled into at most this many copies of its body.
 UNROLL_LIMIT = 200
 KINDS = "its elements are of different kinds"
 
 
 @dataclass(frozen=True, eq=False)
 class Reason:
-    """Why a loop is unrolled; `poison`: what cannot be merged, if it is that. refusal: what to raise if the loop cannot
-    be unrolled, if that is known."""
+    """Why a loop is unrolled; `poison`: the value that could not be merged, if that is why. refusal: the error to raise
+    if the loop cannot be unrolled, if known."""
 
     why: str
     poison: PoisonUsed | None = None
@@ -38,7 +38,7 @@ class Reason:
 
     @property
     def kept(self) -> Why:
-        """What is known of it in later attempts."""
+        """The reason, as later attempts see it."""
         return Why(self.why, self.refusal)
 
     @staticmethod
@@ -52,7 +52,7 @@ class Reason:
         return Reason(str(error))
 
     def unless_known(self, origins: frozenset, what: str) -> Exception:
-        """What is raised where the trip count is not known: it must be, or the loop is refused for the reason."""
+        """The exception for an unknown trip count: it must be known, or the loop is refused for the reason."""
         if self.refusal is not None and (DATA in origins or not origins):
             return self.refusal
         if self.poison is not None and (DATA in origins or not origins):
@@ -65,7 +65,7 @@ class Reason:
 
 
 def must_unroll(context: Context, iterable: Value, length: int | Traced) -> bool:
-    """Whether the iterable is neither an array nor a range, so that each element has a value of its own."""
+    """Whether the iterable is neither an array nor a range, so each element is a value of its own."""
     if isinstance(length, Traced):
         return False
     if isinstance(iterable, Lazy):
@@ -94,7 +94,7 @@ def unroll(context: Context, loop: Loop, reason: Reason) -> Outcome:
 def unrolled_from(context: Context, loop: Loop, trip: int, reason: Reason) -> Outcome:
     """The iterations from number `trip` on, and the else clause."""
     while is_another(context, loop, trip, reason):
-        with context.at(loop.node):  # of a builtin such as max: where it is called
+        with context.at(loop.node):  # for a builtin such as max: where it is called
             note_copy(context.location, reason.why)
         if loop.bind is not None:
             loop.bind(Static(trip))
@@ -110,7 +110,7 @@ def unrolled_from(context: Context, loop: Loop, trip: int, reason: Reason) -> Ou
 
 
 def unrolled_rest(context: Context, loop: Loop, trip: int, outcome: Outcome, reason: Reason) -> Outcome:
-    """The other iterations, where this one may have left the loop."""
+    """The remaining iterations, after one that may have left the loop."""
     assert outcome.code is not None
     left = {exit: state for exit, state in outcome.states.items() if exit != Exit.NEXT}
     leaving = ended(context, Outcome(left, outcome.code if len(left) > 1 else None))
@@ -139,11 +139,11 @@ def is_another(context: Context, loop: Loop, trip: int, reason: Reason) -> bool:
 
 
 def exhausted(context: Context, loop: Loop) -> Outcome:
-    """The end of a loop that was not left by break: its else clause."""
+    """The end of a loop that no break has left: its else clause."""
     if not loop.node.orelse:
         return Outcome({Exit.NEXT: context.state})
     loops = context.frame.loops
-    own = loops.pop()  # a break in the else clause is the enclosing loop's
+    own = loops.pop()  # a break in the else clause belongs to the enclosing loop
     try:
         return dispatch.block(context, loop.node.orelse)
     finally:
@@ -151,7 +151,7 @@ def exhausted(context: Context, loop: Loop) -> Outcome:
 
 
 def ended(context: Context, outcome: Outcome) -> Outcome:
-    """The outcome of iterations that have left the loop: a break of its own is a NEXT."""
+    """The outcome of iterations that have left the loop: the loop's own break becomes NEXT."""
     if Exit.BREAK not in outcome.states:
         return outcome
     return branches.relabelled(context, outcome, {Exit.BREAK: Exit.NEXT}, context.frame.loops[-1][0])

@@ -1,1 +1,1 @@
-"""Statements: what they run, assign and raise."""
+"""Statements: running them, assigning, raising."""

@@ -1,4 +1,4 @@
-"""What is assigned to: names, tuples of them, items and attributes.
+"""Assignment to targets: names, tuples of them, items and attributes.
 
 Reads: targets and values. Writes: the state. Leaves: nothing.
 """
@@ -127,7 +127,7 @@ def set_object_item(context: Context, base: Object, index: Value, value: Value) 
         if not -len(items) <= int(position) < len(items):
             raise context.failed("IndexError", "list assignment index out of range")
         if items[int(position)] is value:
-            return  # `l[0] += y` has changed the array that l[0] is, and not the list
+            return  # `l[0] += y` has changed the array l[0] itself, and not the list
         items[int(position)] = value
     storage.change(context, base, dataclasses.replace(entry, keys=tuple(range(len(items))), items=tuple(items)))
 
@@ -153,7 +153,7 @@ def set_attribute(context: Context, base: Value, name: str, value: Value) -> Non
     if name in entry.keys:
         position = entry.keys.index(name)
         if entry.items[position] is value:
-            return  # `a.x += y` has changed the array that a.x is
+            return  # `a.x += y` has changed the array a.x itself
         changed = dataclasses.replace(entry, items=(*entry.items[:position], value, *entry.items[position + 1 :]))
     else:
         changed = dataclasses.replace(entry, keys=(*entry.keys, name), items=(*entry.items, value))
@@ -162,7 +162,7 @@ def set_attribute(context: Context, base: Value, name: str, value: Value) -> Non
 
 
 def require_attribute(context: Context, kind: type, name: str) -> None:
-    """Of an attribute that is assigned: objects of the class must store it, as it is."""
+    """Check an assigned attribute: objects of the class must store it unchanged."""
     if sparse_names(kind) is not None:
         hint = "write in its arrays (A.data[...] = ...), or make another one"
         raise context.refusal(f"an attribute of a {kind.__name__} is not assigned", hint)

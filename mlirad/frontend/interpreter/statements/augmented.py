@@ -1,5 +1,5 @@
-"""Augmented assignment: in place for arrays and lists, a new value for all else. The target is evaluated once, and its
-value before the right side.
+"""Augmented assignment: in place for arrays and lists, a new value for anything else. The target is evaluated once, and
+its value before the right side.
 
 Reads: the target and the value. Writes: the state. Leaves: nothing.
 """
@@ -109,7 +109,7 @@ def in_place(context: Context, op: ast.operator, current: Value, right: Value) -
 
 
 def is_numpys(value: Value, op: ast.operator) -> bool:
-    """Whether the operator beside a list is NumPy's, also in place: an array's, and a NumPy number's except `*`."""
+    """Whether the operator next to a list is NumPy's, even in place: an array's, or a NumPy number's except `*`."""
     if isinstance(value, Ref):
         return True
     if isinstance(op, ast.Mult):
@@ -120,7 +120,7 @@ def is_numpys(value: Value, op: ast.operator) -> bool:
 
 
 def extended(context: Context, current: Value, right: Value) -> Value:
-    """The list after `current += right`; a loop appends the items."""
+    """The list after `current += right`: a loop appends the items."""
     context.push(current)
     dispatch.call(context, Static(builtin.extend), (current, right), {})
     return context.pop()

@@ -66,7 +66,7 @@ def _entered(context: Context, items: Sequence[ast.withitem], body: Sequence[ast
 
 
 def _at_each_end(context: Context, outcome: Outcome, leave: Callable[[], None], position: int) -> Outcome:
-    """The outcome, where `leave` is run in whichever way the block ends, and the operands from `position` on go."""
+    """The outcome after running `leave`, however the block ends; the operands from `position` on are dropped."""
     if not outcome.states:
         return outcome
     if len(outcome.states) == 1:
@@ -95,7 +95,7 @@ def _at_each_end(context: Context, outcome: Outcome, leave: Callable[[], None], 
 
 
 def _manager(context: Context, node: ast.expr) -> Value | None:
-    """The object that is entered; None for a context that changes nothing in compiled code, which gives no warnings."""
+    """The object that is entered; None for a context without effect in compiled code, which gives no warnings."""
     if isinstance(node, ast.Call):
         function = dispatch.expression(context, node.func)
         called = function.value if isinstance(function, Static) else None
@@ -122,7 +122,7 @@ def _manager(context: Context, node: ast.expr) -> Value | None:
 
 
 def _require_no_swallowing(context: Context, function: FunctionType) -> None:
-    """Refuse an `__exit__` that might end an exception: compiled code leaves all blocks at once when it raises."""
+    """Refuse an `__exit__` that might suppress an exception: compiled code leaves all blocks at once when it raises."""
     for each in ast.walk(source_of(inspect.unwrap(function)).node):
         if isinstance(each, ast.Return) and each.value is not None:
             if not (isinstance(each.value, ast.Constant) and not each.value.value):

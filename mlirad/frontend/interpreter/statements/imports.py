@@ -1,7 +1,7 @@
-"""import inside a function: names for modules, and for what is in them.
+"""import inside a function: binds names to modules, and to objects in them.
 
-Reads: ast, and the modules of this process. Writes: nothing. Leaves: the names bound; what is read of a module whose
-attributes may be rebound is guarded.
+Reads: ast, and the modules of this process. Writes: nothing. Leaves: bound names, and guards on attributes that may be
+rebound.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mlirad.frontend.values.values import Value
 _QUIET = ("numpy", "scipy")
 
 
-"""Besides Python's own, packages whose modules may be imported for the first time while a function is compiled."""
+"""Packages, besides Python's own, with modules that may be imported for the first time while a function is compiled."""
 
 
 def import_modules(context: Context, node: ast.Import) -> None:
@@ -49,7 +49,7 @@ def import_names(context: Context, node: ast.ImportFrom) -> None:
 
 
 def imported(context: Context, name: str) -> ModuleType:
-    """A module that has been imported, or whose first import has no effect that a user could notice."""
+    """A module that is already imported, or has a first import without an effect that a user could notice."""
     home = name.split(".")[0]
     if name not in sys.modules and home not in sys.stdlib_module_names and home not in _QUIET:
         hint = "import it at the top of the file"
@@ -61,5 +61,5 @@ def imported(context: Context, name: str) -> ModuleType:
 
 
 def module_value(context: Context, module: ModuleType) -> Value:
-    # A module stays what it is. What is read of it is guarded, unless its attributes are settled.
+    # A module itself never changes. Attributes read from it are guarded, unless they are settled.
     return outside_objects.object_value(context, module, None if is_settled(module) else Path(module, ""))

@@ -1,7 +1,7 @@
-"""class statements inside a function: plain classes and dataclasses whose code needs nothing of the function around it.
+"""class statements inside a function: plain classes and dataclasses that use nothing of the function around them.
 
-Reads: ast, and the code that Python has compiled of the class. Writes: nothing. Leaves: the name, bound to a class of
-Python's, which is one for all calls.
+Reads: ast, and the code that Python has compiled for the class. Writes: nothing. Leaves: the name, bound to a Python
+class that all calls share.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def class_statement(context: Context, node: ast.ClassDef) -> None:
 
 
 def base_class(context: Context, node: ast.expr) -> type:
-    """A base: a class that runs no code when another one is derived from it."""
+    """A base class. It may not run code when another class is derived from it."""
     with context.at(node):
         base = storage.static(context, dispatch.expression(context, node), "a base class")
         if type(base) is not type or not isinstance(base.__init_subclass__, BuiltinMethodType):
@@ -44,7 +44,7 @@ def base_class(context: Context, node: ast.expr) -> type:
 
 
 def made_class(context: Context, node: ast.ClassDef, body: CodeType, bases: tuple[type, ...]) -> type:
-    """The class that a statement makes."""
+    """The class that a statement creates."""
     if node.keywords:
         raise context.refusal("the keywords of a class made in a function are not compiled", _OUTSIDE)
     function = context.frame.source.function
@@ -86,7 +86,7 @@ def add_to_class(context: Context, namespace: dict[str, Any], statement: ast.stm
 
 
 def constant_of_class(context: Context, node: ast.expr) -> Any:
-    """The value of an attribute: what is written out, as every call finds the same."""
+    """The value of an attribute: only literals, which every call finds the same."""
     try:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError):
@@ -124,7 +124,7 @@ def method_of_class(context: Context, node: ast.FunctionDef, namespace: dict[str
 
 
 def decorated_class(context: Context, node: ast.expr, kind: type) -> type:
-    """`@dataclass`, with keywords that are written out."""
+    """`@dataclass`, with literal keywords."""
     keywords: Sequence[ast.keyword] = ()
     if isinstance(node, ast.Call) and not node.args:
         node, keywords = node.func, node.keywords
@@ -141,7 +141,7 @@ def decorated_class(context: Context, node: ast.expr, kind: type) -> type:
 
 
 def code_of(context: Context, node: ast.ClassDef | ast.FunctionDef, around: CodeType) -> CodeType:
-    """What Python has compiled of a class or method."""
+    """The code that Python has compiled for a class or method."""
     first = min(each.lineno for each in (node, *node.decorator_list))
     for code in codes_in(around):
         if code.co_name == node.name and code.co_firstlineno == first and code is not around:

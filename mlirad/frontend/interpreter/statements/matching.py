@@ -1,7 +1,7 @@
-"""match: the cases are tried one after the other, as a chain of ifs.
+"""match: the cases are tried in order, like a chain of ifs.
 
-Reads: ast and the state. Writes: comparisons, and scf.if where a pattern or a guard depends on the run. Leaves: an
-Outcome. Which classes, lengths and keys a value has is known at compile time; numbers may be traced.
+Reads: ast and the state. Writes: comparisons, and scf.if if a pattern or a guard depends on the run. Leaves: an
+Outcome. The classes, lengths and keys of values are known at compile time; numbers may be traced.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mlirad.frontend.values.values import Entry, Object, Static, Tuple, Value, k
 
 Truth = bool | Traced
 Bindings = dict[str, Value]
-# The one positional part of a pattern of these classes is the value itself.
+# In patterns of these classes, the only positional part is the value itself.
 _WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
 _ARRAYS_MATCH = bool(np.ndarray.__flags__ & 1 << 5)  # Py_TPFLAGS_SEQUENCE, which arrays have from NumPy 2.5 on
 
@@ -50,7 +50,7 @@ def match_statement(context: Context, node: ast.Match, _after: Names) -> Outcome
 
 
 def tried_cases(context: Context, cases: Sequence[ast.match_case], live: frozenset[str]) -> Outcome:
-    """What the cases do, the subject being on top of the operands."""
+    """The outcome of the cases, with the subject on top of the operands."""
     if not cases:
         return Outcome({Exit.NEXT: context.state})
     case, *others = cases
@@ -82,7 +82,7 @@ def either(
 
 
 def matches(context: Context, pattern: ast.pattern, value: Value, bindings: Bindings) -> Truth:
-    """Whether a value matches; the names that the pattern binds then."""
+    """Whether a value matches, and the names that the pattern then binds."""
     value = context.use(value)
     match pattern:
         case ast.MatchValue():

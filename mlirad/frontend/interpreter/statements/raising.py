@@ -1,4 +1,4 @@
-"""raise and assert: exceptions of Python and NumPy, with numbers of the run in their messages.
+"""raise and assert: exceptions of Python and NumPy, with run-time numbers in their messages.
 
 Reads: ast and the state. Writes: checks. Leaves: the state after an assert; nothing follows a raise.
 """
@@ -32,12 +32,12 @@ from mlirad.raised_exceptions import name_of_exception
 _PLACES = 2
 
 
-"""How many numbers of the run a message has room for."""
+"""The most run-time numbers in a message."""
 
 
 @dataclass
 class Message:
-    """The text of an exception so far, as `raised.message_of` reads it, and the words in it."""
+    """The text of an exception so far, in the form that `raised.message_of` reads, and the words in it."""
 
     text: str = ""
     words: list[Expr] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Message:
         self.text += text.replace("{", "{{").replace("}", "}}")
 
     def write_number(self, number: Traced, conversion: str, spec: str) -> None:
-        """A number of the run, where there is room."""
+        """Write a run-time number; there must be room for it."""
         kind = number.kind.__name__ if number.weak else number.dtype.name.replace("bool", "bool_")
         how = f"{'!' if conversion else ''}{conversion}{':' if spec else ''}{spec}"
         self.text += f"{{{len(self.words)}.{kind}{how}}}"
@@ -67,7 +67,7 @@ def raise_statement(context: Context, node: ast.Raise) -> NoReturn:
     raised = error.value if isinstance(error, Static) else None
     made: Sequence[ast.expr] = () if call is None else call.args
     if raised is NotImplementedError and is_in_library(context.frame.source.filename):
-        # What a function of the library does not compile, and what to write instead.
+        # The error for something that the library's function does not compile, and what to write instead.
         what, instead = (ast.literal_eval(each) for each in made)
         raise context.refusal(what, instead)
     message = Message()
@@ -86,7 +86,8 @@ def raise_statement(context: Context, node: ast.Raise) -> NoReturn:
 
 
 def is_none_or_caught(context: Context, node: ast.expr) -> bool:
-    """Whether an exception is raised from none, or from one that was caught: compiled code has no chains of them."""
+    """Whether an exception is raised without a cause, or from one that was caught: compiled code has no chains of
+    them."""
     if isinstance(node, ast.Constant):
         return node.value is None
     value = dispatch.expression(context, node) if isinstance(node, ast.Name) and context.handled else None
@@ -94,7 +95,7 @@ def is_none_or_caught(context: Context, node: ast.expr) -> bool:
 
 
 def failing(name: str, message: Message) -> Bottom:
-    """What is raised at run time, certainly, is emitted."""
+    """Emit an exception that is certain at run time."""
     check(constant(False, types.I1), name, message.text, *message.words)
     return Bottom()
 
@@ -128,7 +129,7 @@ def assert_statement(context: Context, node: ast.Assert) -> None:
 
 
 def compose(context: Context, message: Message, node: ast.expr) -> None:
-    """Write what `str` makes of an expression."""
+    """Write an expression as `str` shows it."""
     if not isinstance(node, ast.JoinedStr):
         compose_value(context, message, node, "s", "")
         return
@@ -146,17 +147,17 @@ def compose(context: Context, message: Message, node: ast.expr) -> None:
 
 
 def known_text(context: Context, node: ast.JoinedStr) -> str | None:
-    """The text of a format, None if it depends on the run."""
+    """The text of a format; None if it depends on the run."""
     value = tried(context, node)
     return value.value if isinstance(value, Static) else None
 
 
 def compose_value(context: Context, message: Message, node: ast.expr, conversion: str, spec: str) -> None:
-    """One value; what only the run knows, and is no number, is written as the source has it, in braces."""
+    """Write one value. A run-time value that is no number is shown as its source, in braces."""
     value = tried(context, node)
     if isinstance(value, Ref) and not value.ndim:
         value = context.read_scalar(value)
-    if isinstance(value, Static) and isinstance(value.value, Exception):  # that a handler has caught
+    if isinstance(value, Static) and isinstance(value.value, Exception):  # caught by a handler
         value = Static(str(value.value))
     if isinstance(value, Traced) and len(message.words) < _PLACES and not set(spec) & set("{}"):
         message.write_number(value, conversion, spec)
@@ -176,7 +177,7 @@ def compose_value(context: Context, message: Message, node: ast.expr, conversion
 
 
 def tried(context: Context, node: ast.expr) -> Value | None:
-    """The value of an expression in a message; None where it is not compiled."""
+    """The value of an expression in a message; None if it is not compiled."""
     attempt = attempts.begin(context)
     try:
         return context.use(dispatch.expression(context, node))

@@ -1,6 +1,6 @@
 """`x.shape = s`: the array is another view of its elements from then on.
 
-Reads: the state, for who else may hold the array. Writes: the name that holds it. Leaves: nothing.
+Reads: the state, for other holders of the array. Writes: the name that holds it. Leaves: nothing.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from mlirad.frontend.values.values import Ref, Value
 
 
 def set_shape(context: Context, array: Ref, shape: Value) -> None:
-    """Raises AttributeError where no view has the shape, as NumPy. What may be the same array under another name would
-    change with it, and cannot be told from another view of the same elements: that is refused."""
+    """Assign a shape. Raises AttributeError if no view has the shape, as NumPy does. The same array under another name
+    would change too, and cannot be distinguished from another view of its elements, so that is refused."""
     holders = [(place, value) for place, value in context.state.places() if _holds(value, array)]
     in_objects = any(_holds(item, array) for entry in context.state.heap.values() for item in entry.items)
     hint = "write x = x.reshape(...), after which other names keep the array as it is"
@@ -39,7 +39,7 @@ def _holds(value: Value, array: Ref) -> bool:
 
 
 def _may_be(other: Ref, array: Ref) -> bool:
-    """Whether two arrays may be one: they may be the same view of one cell."""
+    """Whether two arrays may be the same: the same view of one cell."""
     own = {each.cell: each.view for each in array.alternatives}
     return any(each.cell in own and own[each.cell] == each.view for each in other.alternatives)
 

@@ -1,7 +1,7 @@
-"""Statements: ast -> the ways in which a block may end, each with its state.
+"""Statements: ast -> the ways in which a block may end, with a state for each.
 
-Reads: ast and the state. Writes: ops. Leaves: an Outcome. If one side of an `if` leaves, what follows the `if` is put
-into the other side, so that the usual early exit needs no flag.
+Reads: ast and the state. Writes: ops. Leaves: an Outcome. If one side of an `if` leaves, the statements after the `if`
+move into the other side, so a typical early exit needs no flag.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def block(context: Context, statements: Sequence[ast.stmt]) -> Outcome:
 
 
 def then(context: Context, outcome: Outcome, rest: Sequence[ast.stmt]) -> Outcome:
-    """Go on with `rest` where the outcome is NEXT at run time, and leave as it says where it is not."""
+    """Continue with `rest` if the outcome is NEXT at run time, and otherwise leave as the outcome says."""
     assert outcome.code is not None
     left = {exit: state for exit, state in outcome.states.items() if exit != Exit.NEXT}
     leaving = Outcome(left, outcome.code if len(left) > 1 else None)
@@ -70,7 +70,7 @@ def live_at_end(context: Context, statements: Sequence[ast.stmt]) -> Names:
 
 
 def if_statement(context: Context, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Outcome, Sequence[ast.stmt]]:
-    """The outcome of an if, and what is left to do after it."""
+    """The outcome of an if, and the statements that remain after it."""
     with context.at(node.test):
         truth = conditions.condition(context, node.test)
     if isinstance(truth, bool):
@@ -142,7 +142,7 @@ def simple(context: Context, node: ast.stmt) -> None:
             imports.import_names(context, node)
         case ast.Pass() | ast.Nonlocal():
             pass
-        case _ if type(node).__name__ == "TypeAlias":  # which ast has from Python 3.12 on
+        case _ if type(node).__name__ == "TypeAlias":  # which ast defines from Python 3.12 on
             name = cast(ast.Name, vars(node)["name"]).id
             variables.bind(context, name, Poison(f"{name} is a name for a type, and no value", context.location))
         case _:
@@ -151,7 +151,7 @@ def simple(context: Context, node: ast.stmt) -> None:
 
 
 def decorated(context: Context, node: ast.FunctionDef) -> Value:
-    """The function that a def binds, its decorators applied."""
+    """The function that a def binds, after its decorators."""
     decorators = [lambda n=n: dispatch.expression(context, n) for n in node.decorator_list]
     context.push(*context.evaluate_all([*decorators, lambda: expressions.closure(context, node)]))
     for decorator in reversed(node.decorator_list):

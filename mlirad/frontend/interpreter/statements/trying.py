@@ -1,9 +1,9 @@
-"""try: which way it goes is found out while compiling.
+"""try: the compiler decides which way it goes.
 
-Reads: ast and the state. Writes: the ops of its body, and of the handler that certainly follows. Leaves: an Outcome.
+Reads: ast and the state. Writes: the ops of its body, and of the handler that certainly runs. Leaves: an Outcome.
 
-What certainly raises in the body, by what is known while compiling, leads to the handler that catches it. If the body
-may raise at run time what a handler would catch, the `try` is refused.
+If the body certainly raises, as far as the compiler knows, the handler that catches the exception runs. If the body may
+raise at run time an exception that a handler would catch, the `try` is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HINT = "check the condition with an if"
 
 @dataclass(frozen=True)
 class Caught:
-    """What a handler has caught. message: None if numbers of the run are in it. again: what raises it once more."""
+    """An exception caught by a handler. message: None if it contains run-time numbers. again: raises it once more."""
 
     kind: type[Exception]
     message: str | None
@@ -82,7 +82,7 @@ def _tried(context: Context, node: ast.Try, attempt: Attempt) -> Outcome:
 
 
 def _certain(attempt: Attempt) -> Caught | None:
-    """What a body certainly raises; None if that depends on the run."""
+    """The exception that a body certainly raises; None if it depends on the run."""
     last = attempt.block.last_op
     if not isinstance(last, EffectOp) or last is attempt.last:
         return None
@@ -91,7 +91,7 @@ def _certain(attempt: Attempt) -> Caught | None:
 
 
 def _handled(context: Context, node: ast.Try, attempt: Attempt, caught: Caught, outcome: Outcome) -> Outcome:
-    """The outcome where the body raises: of the handler that catches it, if there is one."""
+    """The outcome if the body raises: that of the handler that catches it, if there is one."""
     handler = next((each for each in node.handlers if _catches(context, each, caught.kind)), None)
     if handler is None:
         if isinstance(caught.again, CompileError):
@@ -126,7 +126,7 @@ def _catches(context: Context, handler: ast.ExceptHandler, kind: type[Exception]
     return issubclass(kind, kinds)
 
 
-# What may raise.
+# Ops that may raise.
 
 
 def _may_raise(context: Context, attempt: Attempt) -> Iterator[EffectOp]:
@@ -141,7 +141,7 @@ def _onward(op: Operation | None) -> Iterator[Operation]:
 
 
 def _failing(context: Context, ops: Iterable[Operation], seen: set[str]) -> Iterator[EffectOp]:
-    """The ops that may fail, in functions that are called too."""
+    """The ops that may fail, including those in called functions."""
     for op in (inner for each in ops for inner in each.walk()):
         if isinstance(op, EffectOp):
             yield op

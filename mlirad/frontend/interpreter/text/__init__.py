@@ -1,1 +1,1 @@
-"""Text with values of the run in it."""
+"""Text that contains run-time values."""

@@ -1,7 +1,7 @@
-"""What makes text: f-strings, `%` and `+`, `str.format`, and `str`, `repr` and `format` of values of the run.
+"""Text expressions: f-strings, `%` and `+`, `str.format`, and `str`, `repr` and `format` of run-time values.
 
-Reads: ast and values. Writes: nothing. Leaves: a Static str, or a text with values of the run in it; None of a call of
-what is known while compiling, which the compiler evaluates as any other.
+Reads: ast and values. Writes: nothing. Leaves: a Static str, or a text with run-time values; None for a call with only
+known arguments, which the compiler evaluates like any other.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def visit_joinedstr(context: Context, node: ast.JoinedStr) -> Value:
 
 
 def _part(context: Context, part: ast.expr) -> Value:
-    """A text in an f-string, or a value, as it is now."""
+    """A text in an f-string, or the present value of an expression."""
     if not isinstance(part, ast.FormattedValue):
         return Static(ast.literal_eval(part))
     value = dispatch.expression(context, part.value)
@@ -54,7 +54,7 @@ def _shown(context: Context, value: Value, conversion: str = "", spec: str = "")
 
 
 def _is_of_the_run(context: Context, value: Value) -> bool:
-    """Whether the text of a value is known at run time only, or has parts of which that may be so."""
+    """Whether the text of a value is known only at run time, possibly because of its parts."""
     value = context.use(value)
     return isinstance(value, Traced | Ref | Tuple | Object) or (isinstance(value, Lazy) and value.kind is str)
 
@@ -64,7 +64,7 @@ def _is_of_the_run(context: Context, value: Value) -> bool:
 
 @answers(dispatch.text_operator)
 def text_operator(context: Context, op: ast.operator, left: Value, right: Value) -> Value | None:
-    """`left + right` and `left % right` of texts; None of anything else, and where all is known."""
+    """`left + right` and `left % right` of texts; None for anything else, and if both are known."""
     if isinstance(op, ast.Add) and is_text(left) and is_text(right):
         text = Text()
         show(context, text, left)
@@ -131,7 +131,7 @@ def builtin_format(context: Context, args: tuple[Value, ...], kwargs: Keywords) 
 
 
 def method_of_text(context: Context, method: Any, args: Sequence[Value], kwargs: Keywords) -> Value | None:
-    """`"...".format(...)` and `"...".join(...)` where values of the run are in them; None of any other call."""
+    """`"...".format(...)` and `"...".join(...)` with run-time values; None for any other call."""
     owner = method.__self__ if isinstance(method, BuiltinMethodType) else None
     if type(owner) is not str or not any(_is_of_the_run(context, each) for each in (*args, *kwargs.values())):
         return None

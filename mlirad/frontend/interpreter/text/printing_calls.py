@@ -41,7 +41,7 @@ def _text(context: Context, given: Value | None, name: str, usual: str) -> str:
 
 
 def _file(context: Context, given: Value | None) -> str:
-    """The name in `sys` of what is printed to. It is looked up again whenever the program prints."""
+    """The name in `sys` of the output stream. It is looked up again whenever the program prints."""
     file: Any = given.value if isinstance(given, Static) else given
     if file is None or file is sys.stdout:
         return "stdout"

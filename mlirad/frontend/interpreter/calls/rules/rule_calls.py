@@ -341,7 +341,7 @@ class _Maker:
             yield from cotangents_like(context, name, item, like, number)
 
     def jvp(self, result: Any) -> list[Part]:
-        """tangent."""
+        """The function `tangent` of the rule."""
         context, count = self.context, len(self.given)
         is_by_argument = isinstance(self.rule, CustomJvp) and self.rule.is_by_argument
         function = next((each for each in self.rule.rules if each is not None), self.rule)
