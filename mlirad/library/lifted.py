@@ -1,6 +1,6 @@
-"""Functions whose surroundings are an argument: `Lifted`, for derivatives by what objects hold.
+"""Functions that take their surroundings as an argument: `Lifted`, for derivatives with respect to arrays in objects.
 
-Reads and writes: nothing. Leaves: objects that the frontend knows; Python runs them, too.
+Reads and writes: nothing. Leaves: objects that the frontend knows, and that Python can run too.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from mlirad.requests.python_functions import name_of, plain
 
 
 class Lifted:
-    """function(*args) as a function of (arrays, *args), in which `arrays` stand for what the holders hold.
+    """function(*args) as a function of (arrays, *args), with `arrays` in place of the holders' arrays.
 
-    holders: dataclass objects of one array each, which the function finds around itself: in its globals, its closure,
-    or attributes of what is there. The arrays have the shapes and dtypes of theirs.
+    holders: dataclass objects with one array each, which the function finds outside: in its globals, its closure, or in
+    attributes of those objects. The arrays must have the same shapes and dtypes as theirs.
     """
 
     def __init__(self, function: Callable[..., Any], holders: Sequence[Any]):

@@ -1,7 +1,7 @@
-"""Functions that bring a derivative rule of their own: what `mlirad.custom_vjp` and `mlirad.custom_jvp` make.
+"""Functions with derivative rules of their own: the objects made by `mlirad.custom_vjp` and `mlirad.custom_jvp`.
 
-Reads and writes: nothing. Leaves: objects that run the plain function outside of compiled code; the frontend asks them
-for their rules.
+Reads and writes: nothing. Leaves: objects that run the plain function outside compiled code; the frontend reads their
+rules.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Rule = TypeVar("Rule", bound=Function)
 
 
 class OwnRule(Generic[P, R_co]):
-    """A function with a rule. `rules`: the functions that the rule is made of, by the names that the methods give them;
-    empty before one of the methods has been called."""
+    """A function with a rule. `rules`: the functions that make up the rule, with the names that the methods use; empty
+    until one of the methods is called."""
 
     decorator: ClassVar[str]
     definer: ClassVar[str]
@@ -40,7 +40,7 @@ class OwnRule(Generic[P, R_co]):
         self.rules: tuple[Function | None, ...] = ()
 
     @property
-    def __code__(self) -> Any:  # where it is defined, and what its parameters are called
+    def __code__(self) -> Any:  # its definition, and its parameter names
         return self.function.__code__
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
@@ -56,7 +56,7 @@ class OwnRule(Generic[P, R_co]):
 
     @property
     def described(self) -> tuple[Any, ...]:
-        """All that compiled code depends on."""
+        """Everything that compiled code depends on."""
         return type(self).__name__, self.function, self.nondiff_argnums, self.rules, getattr(self, "is_by_argument", 0)
 
     def _required(self, rules: Sequence[Function]) -> None:
@@ -66,19 +66,19 @@ class OwnRule(Generic[P, R_co]):
 
 
 class CustomVjp(OwnRule[P, R_co]):
-    """A function whose derivative in reverse mode is given by two functions.
+    """A function with a reverse-mode derivative given by two functions.
 
         @mlirad.custom_vjp
         def f(x, y): ...
 
         f.defvjp(forward, backward)
 
-    forward(x, y) gives (f(x, y), residuals); backward(residuals, g), for a cotangent g of the result, a tuple with a
-    cotangent of each argument: of its structure, shapes and dtypes, or None for zeros. Forward mode uses that backward
-    is linear in g: it is differentiated with respect to g, and refused where it is not linear.
+    forward(x, y) returns (f(x, y), residuals). For a cotangent g of the result, backward(residuals, g) returns a tuple
+    with a cotangent for each argument: with its structure, shapes and dtypes, or None for zeros. Forward mode uses that
+    backward is linear in g: it differentiates backward with respect to g, and refuses it if it is not linear.
 
-    nondiff_argnums: positions of arguments that are not differentiated, functions too. forward takes them where they
-    are, backward first of all.
+    nondiff_argnums: positions of arguments that are not differentiated, which may be functions. forward takes them in
+    their places, backward takes them first.
     """
 
     decorator, definer = "mlirad.custom_vjp", "defvjp"
@@ -90,7 +90,7 @@ class CustomVjp(OwnRule[P, R_co]):
 
 
 class CustomJvp(OwnRule[P, R_co]):
-    """A function whose derivative in forward mode is given by a function.
+    """A function with a forward-mode derivative given by another function.
 
         @mlirad.custom_jvp
         def f(x, y): ...
@@ -98,24 +98,25 @@ class CustomJvp(OwnRule[P, R_co]):
         @f.defjvp
         def f_jvp(primals, tangents): ...
 
-    It takes two tuples, and gives (f(*primals), the tangent of that), which is linear in the tangents. Of what has no
-    derivative the tangent is 0. Reverse mode transposes it, and refuses what is not linear.
+    f_jvp takes two tuples and returns (f(*primals), its tangent). The tangent must be linear in the tangents; arguments
+    without a derivative have the tangent 0. Reverse mode transposes f_jvp, and refuses it if it is not linear.
 
-    nondiff_argnums: positions of arguments that are not differentiated, functions too. The rule takes them first.
+    nondiff_argnums: positions of arguments that are not differentiated, which may be functions. The rule takes them
+    first.
     """
 
     decorator, definer = "mlirad.custom_jvp", "defjvp"
     is_by_argument = False
 
     def defjvp(self, jvp: Rule) -> Rule:
-        """Give the function its rule; see the class. It is the rule again, so that this is a decorator."""
+        """Give the function its rule; see the class. Returns the rule, so this can be a decorator."""
         self._required([jvp])
         self.rules, self.is_by_argument = (jvp,), False
         return jvp
 
     def defjvps(self, *jvps: Function | None) -> None:
-        """Give the function a rule for each argument: `jvp(t, out, *primals)` is what the tangent t of that argument
-        adds to the tangent of the result `out`; None: nothing."""
+        """Give the function a rule for each argument: `jvp(t, out, *primals)` returns the contribution of that
+        argument's tangent t to the tangent of the result `out`. None: it contributes nothing."""
         if self.nondiff_argnums:
             raise TypeError("defjvps: a function with nondiff_argnums has one rule for all arguments: use defjvp")
         self._required([each for each in jvps if each is not None])
@@ -129,7 +130,7 @@ def _made(kind: type[OwnRule], function: Function, nondiff: Sequence[int], rules
 
 
 REGISTERED: dict[int, OwnRule] = {}
-"""The rules of functions that do not bring them along, by the ids of the functions, which the rules keep alive."""
+"""The rules registered for functions from outside, by the functions' ids; a rule keeps its function alive."""
 
 
 def registered(function: Any) -> OwnRule | None:

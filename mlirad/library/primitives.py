@@ -1,7 +1,7 @@
-"""Functions that NumPy does not have and the compiler computes itself: what the library's functions are written with.
+"""Functions that NumPy lacks and the compiler computes itself; the library's functions are written with them.
 
-Reads: arrays of floats. Writes: nothing. Leaves: arrays of the same dtype. Compiled code calls none of them: each is
-what an op is compared with.
+Reads: arrays of floats. Writes: nothing. Leaves: arrays of the same dtype. Compiled code calls none of them: they are
+the references for ops.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 
 def _each(function: Callable[[float], float], x: Any, at_errors: float = math.nan) -> Any:
-    """A function of Python's floats on each element, in the dtype of x."""
+    """A function of Python floats, applied to each element, in the dtype of x."""
 
     def of_one(number: float) -> float:
         try:
@@ -33,7 +33,7 @@ def erf(x: Any) -> Any:
 
 
 def erfc(x: Any) -> Any:
-    """1 - erf(x), accurate where erf(x) is near 1."""
+    """1 - erf(x), accurate even where erf(x) is near 1."""
     return _each(math.erfc, x)
 
 
@@ -69,7 +69,7 @@ def _inverse_near(x: float) -> float:
 
 
 def _inverse(q: float) -> float:
-    """y > 0 with erfc(y) = q < 1, by Newton's steps for the logarithm."""
+    """y > 0 with erfc(y) = q < 1, by Newton's method for the logarithm."""
     if not 0 < q < 1:
         return math.inf if q == 0 else math.nan
     y = math.sqrt(-math.log(q))
@@ -80,7 +80,7 @@ def _inverse(q: float) -> float:
 
 
 def gamma(x: Any) -> Any:
-    """The gamma function; an infinity with the sign of a zero, nan of negative integers."""
+    """The gamma function: an infinity with the sign of a zero, nan for negative integers."""
     return _each(_gamma, x)
 
 
@@ -96,7 +96,7 @@ def lgamma(x: Any) -> Any:
 
 
 def polygamma(order: int, x: Any) -> Any:
-    """The derivative of that order of the logarithmic derivative of the gamma function."""
+    """The derivative of that order of the digamma function."""
     return _each(lambda x: _polygamma(order, x), x)
 
 
@@ -143,7 +143,7 @@ def bessel_i(order: int, x: Any) -> Any:
 
 
 def _mean_of_turn(function: Callable[[Any], Any], x: float) -> float:
-    """The mean of a periodic function, whose frequencies are at most about |x|."""
+    """The mean of a periodic function with frequencies up to about |x|."""
     if not math.isfinite(x):
         return math.nan
     count = 120 + 2 * int(min(abs(x), 1e5))
@@ -190,7 +190,8 @@ def _second_kind(order: int, x: float) -> float:
 
 
 def keep_last(value: Any, at: int, *indices: Any) -> Any:
-    """What stays of `value` when it is put at the places `indices` of an array, and 0 for what is overwritten.
+    """The part of `value` that remains when it is stored at the places `indices` of an array, and 0 for overwritten
+    elements.
 
     value has the axes of the index arrays from axis `at` on.
     """

@@ -1,10 +1,10 @@
-"""Which function of the library is meant by an object that a program calls.
+"""Finds the library function for an object that a program calls.
 
 Reads: index.py, which is generated from the decorators. Writes: nothing. Leaves: functions.
 
 Nothing is imported to fill a registry. The index maps dotted names to files. A file is imported when one of its
-functions is called, and the object of a dotted name is looked up only if its module is loaded. A method is a function
-too, of the object that it is called on: "numpy.ndarray.cumsum", "numpy.ufunc.accumulate".
+functions is called, and the object of a dotted name is looked up only if its module is loaded. A method counts as a
+function of the object that it is called on: "numpy.ndarray.cumsum", "numpy.ufunc.accumulate".
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ _MODULES = tuple(sorted({name.rpartition(".")[0] for name in FUNCTIONS}))
 def spells(
     *names: str, method: str | None = None, ufunc_method: str | None = None, complex: bool = False
 ) -> Callable[[F], F]:
-    """Declare which functions a function is, by their dotted names, and which method of arrays or of ufuncs: its first
-    argument is then the array, or the ufunc. Its parameters are those that are compiled: any other is refused by name.
+    """Declare which functions the decorated function implements, by dotted name, and which method of arrays or ufuncs:
+    then its first argument is the array or the ufunc. Only the parameters that it has are compiled; any other is
+    refused by name.
 
-    complex: whether it means what NumPy's function means of complex numbers; else they are refused.
+    complex: whether it is right for complex numbers; otherwise they are refused.
     """
 
     def declared(function: F) -> F:
@@ -48,35 +49,35 @@ def spells(
 
 
 def function_of(called: Any) -> FunctionType | None:
-    """The function of the library that an object is, if any."""
+    """The library's function for an object, if any."""
     known = _by_object(tuple(module for module in _MODULES if module in sys.modules)).get(id(called))
     return None if known is None or known[0] is not called else _imported(known[1])
 
 
 def unbound(called: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A method of a ufunc as that of all ufuncs, and what to give it first; anything else as it is."""
+    """A ufunc's method as the method of all ufuncs, with its first argument; anything else unchanged."""
     owner = called.__self__ if isinstance(called, BuiltinMethodType) else None
     return (getattr(np.ufunc, called.__name__), (owner,)) if isinstance(owner, np.ufunc) else (called, ())
 
 
 def methods() -> Iterator[str]:
-    """The names of the methods of arrays that are in the library."""
+    """The names of the array methods that the library implements."""
     return (name.removeprefix("numpy.ndarray.") for name in METHODS if name.startswith("numpy.ndarray."))
 
 
 def spelled() -> Iterator[Any]:
-    """The functions that functions of the library stand for, of modules that are loaded, without methods."""
+    """The objects that the library's functions implement, from loaded modules, without methods."""
     known = _by_object(tuple(module for module in _MODULES if module in sys.modules)).values()
     return (called for called, _ in known if callable(called) and not isinstance(called, MethodDescriptorType))
 
 
 def is_in_library(filename: str) -> bool:
-    """Whether code is the library's."""
+    """Whether a file belongs to the library."""
     return filename.startswith(_FOLDER)
 
 
 def is_hidden(filename: str) -> bool:
-    """Whether what happens in code happens, for the user, where it is called: the library's, and NumPy's own."""
+    """Whether errors in a file are shown to the user at the call: in the library's files, and NumPy's own."""
     return filename.startswith((_FOLDER, _INTEROP, _NUMPYS))
 
 
@@ -87,14 +88,14 @@ def _by_object(modules: tuple[str, ...]) -> dict[int, tuple[Any, str]]:
         owner, _, short = name.rpartition(".")
         home = _CLASSES.get(owner) or (sys.modules[owner] if owner in modules else None)
         called = getattr(home, short, None)
-        # Not what somebody has put in its place. (In a class that is written in C nobody can.)
+        # Skip a replacement that somebody has put there. (A class written in C cannot be patched.)
         if owner in _CLASSES or (getattr(called, "__name__", short) == short and _is_of(called, home)):
             found[id(called)] = called, place
     return found
 
 
 def _is_of(called: Any, home: Any) -> bool:
-    """Whether an object is a module's own, or a ufunc: those do not know their module."""
+    """Whether an object belongs to a module, or is a ufunc: ufuncs do not know their module."""
     return called is not None and (isinstance(called, np.ufunc) or _root(called) == _root(home))
 
 

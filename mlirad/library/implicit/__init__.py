@@ -1,1 +1,1 @@
-"""Functions whose results are solutions of equations: their derivatives come from the equation, not from the solver."""
+"""Functions that return solutions of equations: their derivatives come from the equation, not from the solver."""

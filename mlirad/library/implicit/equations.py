@@ -1,7 +1,7 @@
-"""Solvers of equations: Newton's method, and the repetition of a function.
+"""Solvers of equations: Newton's method, and fixed-point iteration.
 
-Reads: a function of x alone, and where to begin. Writes: nothing. Leaves: x. Raises ArithmeticError where a solver does
-not get there: the derivative of something else would be wrong.
+Reads: a function of x alone, and a starting point. Writes: nothing. Leaves: x. Raises ArithmeticError if a solver does
+not converge: the derivative would belong to another equation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NEWTON, REPEATED = 100, 100_000
 
 
 def newton(residual: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
-    """x with residual(x) = 0, by Newton's method; a step is halved for as long as the residual does not get smaller."""
+    """x with residual(x) = 0, by Newton's method; a step is halved until the residual gets smaller."""
     x = x0 + 0.0 * residual(x0)
     tol = tolerance(x, 1e-12, 1e-5) if tol is None else tol
     r = residual(x)
@@ -46,7 +46,7 @@ def newton(residual: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
 
 
 def repeated(f: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
-    """x with f(x) = x, by x = f(x) again and again."""
+    """x with f(x) = x, by iterating x = f(x)."""
     x = f(x0)
     tol = tolerance(x, 1e-13, 1e-6) if tol is None else tol
     change, steps = length(x - x0), 0

@@ -1,9 +1,9 @@
-"""Linear systems of which only products are known: v with product(v) = b.
+"""Linear systems known only by products: v with product(v) = b.
 
-Reads: a product, which is linear, and b. Writes: nothing. Leaves: v of the shape of b.
+Reads: a product, which is linear, and b. Writes: nothing. Leaves: v with the shape of b.
 
-Small systems are solved by elimination, large ones by GMRES (Saad and Schultz 1986), restarted; by elimination where it
-does not get there.
+Small systems are solved by elimination, large ones by restarted GMRES (Saad and Schultz 1986), or by elimination if
+GMRES does not converge.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 DENSE = 48
-"""Up to so many unknowns a matrix is made at once."""
+"""Up to this many unknowns, the matrix is built at once."""
 LARGEST = 4096
-"""From more on none is made: it would not fit."""
+"""Beyond this many unknowns, it is never built: it would not fit in memory."""
 KRYLOV, CYCLES = 60, 12
-"""How many products GMRES keeps, and how often it begins again."""
+"""How many products GMRES keeps, and how often it restarts."""
 
 
 def tolerance(x: Any, of_double: float, of_single: float) -> float:
-    """What counts as nothing, relative to a vector of floats."""
+    """The relative size at which a vector of floats counts as zero."""
     return of_double if np.asarray(x).dtype == np.float64 else of_single
 
 
@@ -30,7 +30,7 @@ def length(x: Any) -> Any:
 
 
 def solved(product: Any, b: Any) -> Any:
-    """v with product(v) = b. Raises ArithmeticError where there is none, or it is not found."""
+    """v with product(v) = b. Raises ArithmeticError if there is none, or it is not found."""
     if np.ndim(b) == 0:
         return b / product(b * 0 + 1)
     flat = np.reshape(b, -1)
@@ -45,7 +45,7 @@ def solved(product: Any, b: Any) -> Any:
 
 
 def matrix_of(product: Any, b: Any) -> Any:
-    """The matrix of a linear function of arrays of the shape of b."""
+    """The matrix of a linear function of arrays with the shape of b."""
     n = b.size
     matrix = np.zeros((n, n), b.dtype)
     for j in range(n):
@@ -56,7 +56,7 @@ def matrix_of(product: Any, b: Any) -> Any:
 
 
 def eliminated(a: Any, b: Any) -> Any:
-    """x with a x = b, by elimination with partial pivoting, in place of a."""
+    """x with a x = b, by elimination with partial pivoting; overwrites a."""
     n = b.size
     x = b.copy()
     for k in range(n):
@@ -82,7 +82,7 @@ def eliminated(a: Any, b: Any) -> Any:
 
 
 def gmres(product: Any, b: Any) -> Any:
-    """(x, whether it is the solution) of product(x) = b, vectors."""
+    """(x, whether it is the solution) for product(x) = b, where x and b are vectors."""
     n, m = b.size, min(KRYLOV, b.size)
     enough = tolerance(b, 1e-13, 1e-6) * length(b)
     x = np.zeros_like(b)

@@ -1,9 +1,9 @@
 """Minimizers of functions of an array or a number.
 
-Reads: a function of x alone, whose result is a number, and where to begin. Writes: nothing. Leaves: x where its
-gradient is zero. Raises ArithmeticError where a minimizer does not get there.
+Reads: a function of x alone that returns a number, and a starting point. Writes: nothing. Leaves: x with a zero
+gradient. Raises ArithmeticError if a minimizer does not converge.
 
-All steps are shortened until the function gets smaller, as far as its rounding lets one see.
+Every step is shortened until the function gets smaller, if rounding errors allow seeing that.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ jvp: Any = Jvp
 grad: Any = Grad
 
 NEWTON_CG, BFGS, DESCENT = 200, 1000, 100_000
-"""The most steps of each method, by default."""
+"""The largest number of steps of each method, by default."""
 
 
 def newton_cg(f: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
-    """Newton's steps, each by conjugate gradients, which end where the curvature is negative."""
+    """Newton's method: each step by conjugate gradients, which stop at negative curvature."""
     gradient = grad(f)
     x = x0 + 0.0
     g = gradient(x)
@@ -43,7 +43,7 @@ def newton_cg(f: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
 
 
 def newton_step(hessian: Any, g: Any) -> Any:
-    """About -H^-1 g, and downhill in any case."""
+    """An approximation of -H^-1 g, always a descent direction."""
     size = length(g)
     enough = np.minimum(0.1, size) * size
     step, residual, direction = 0.0 * g, -g, -g
@@ -66,7 +66,7 @@ def newton_step(hessian: Any, g: Any) -> Any:
 
 
 def bfgs(f: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
-    """Quasi-Newton steps: an inverse of the Hessian is made of the changes of the gradient."""
+    """The quasi-Newton method BFGS: changes of the gradient approximate the inverse Hessian."""
 
     def value(flat: Any) -> Any:
         return f(np.reshape(flat, np.shape(x0)) if np.ndim(x0) else flat[0])
@@ -98,7 +98,7 @@ def bfgs(f: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
 
 
 def gradient_descent(f: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
-    """Steps along the gradient, longer after a step that was taken and shorter after one that was not."""
+    """Steps along the gradient: longer after a successful step, shorter after a failed one."""
     gradient = grad(f)
     x = x0 + 0.0
     g = gradient(x)
@@ -118,8 +118,8 @@ def gradient_descent(f: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
 
 
 def descended(f: Any, gradient: Any, x: Any, g: Any, step: Any, first: Any) -> Any:
-    """x after a step, or after a part of it: the first half of a half of it that makes f smaller; or, where rounding
-    hides whether it does, that makes the gradient shorter. x itself where none does."""
+    """x after a step, or after the first of its successive halves that makes f smaller. If rounding hides whether f
+    gets smaller, the step must make the gradient shorter. x itself if no step does."""
     here, slope, size = f(x), np.sum(g * step), length(g)
     noise = 1e3 * tolerance(g, 2.2e-16, 1.2e-7) * abs(here)
     factor, y = first, x + first * step
@@ -132,13 +132,13 @@ def descended(f: Any, gradient: Any, x: Any, g: Any, step: Any, first: Any) -> A
 
 
 def is_smaller(f: Any, gradient: Any, y: Any, here: Any, expected: Any, noise: Any, size: Any) -> Any:
-    """Whether f has got smaller at y, by a part of what its slope promises."""
+    """Whether f is smaller at y by a fraction of the decrease that its slope predicts."""
     if -expected > noise:
         return f(y) <= here + 1e-4 * expected
     return length(gradient(y)) < size
 
 
 def require_flat(g: Any, first: Any, tol: Any) -> None:
-    """Where no step makes f smaller, the gradient has to be nothing."""
+    """Require a zero gradient where no step makes f smaller."""
     if not length(g) <= np.sqrt(tol) * (1.0 + first):
         raise ArithmeticError("minimize: no step makes the function smaller, and its gradient is not zero")

@@ -1,10 +1,10 @@
 """Roots, fixed points and minima, differentiated by the implicit function theorem.
 
-Reads: a function, where to begin, and parameters. Writes: nothing. Leaves: x with residual(x, params) = 0.
+Reads: a function, a starting point, and parameters. Writes: nothing. Leaves: x with residual(x, params) = 0.
 
-With J = d residual / dx, a cotangent g of x gives -(d residual / d params)^T w, where J^T w = g: one linear system.
-What solves it has a rule of its own, as J v = b is an equation too: cotangents of v solve the transposed system. So the
-two rules are enough for derivatives of all orders.
+With J = d residual / dx, a cotangent g of x gives -(d residual / d params)^T w, where J^T w = g: one linear system. The
+function that solves it has a rule of its own, since J v = b is an equation too: cotangents of v solve the transposed
+system. So the two rules suffice for derivatives of all orders.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mlirad.library.own_rules import CustomVjp
 from mlirad.requests import marks_in_programs
 from mlirad.requests.kinds_of_derivatives import Grad, Jvp, Vjp
 
-# As a compiled function mentions them: `mlirad.jvp` itself stands above this room.
+# As compiled functions write it: `mlirad.jvp` itself belongs to a later room.
 jvp: Any = Jvp
 vjp: Any = Vjp
 grad: Any = Grad
@@ -36,7 +36,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 
 @partial(CustomVjp, nondiff_argnums=(0,))
 def implicit_solution(how: Any, x0: Any, params: Any) -> Any:
-    """x with residual(x, params) = 0, which solver(x0, params) finds. how: the residual, the solver, the solver of
+    """x with residual(x, params) = 0, found by solver(x0, params). how: the residual, the solver, and the solver of
     linear systems."""
     _, solver, _ = how
     return solver(x0, params)
@@ -51,7 +51,7 @@ def solution_backward(how: Any, kept: Any, g: Any) -> Any:
     x, params = kept
     residual, _, linear_solver = how
     w = jacobian_solve(residual, linear_solver, True, g, x, params)
-    # The factor has a derivative, if no parameter has.
+    # The factor has a derivative, even if no parameter has one.
     _, pullback = vjp(lambda p, one: residual(x, p) * one, params, 1.0)
     return None, pullback(-w)[0]
 
@@ -61,7 +61,7 @@ implicit_solution.defvjp(solution_forward, solution_backward)
 
 @partial(CustomVjp, nondiff_argnums=(0, 1, 2))
 def jacobian_solve(residual: Any, linear_solver: Any, is_transposed: bool, b: Any, x: Any, params: Any) -> Any:
-    """v with J v = b, or J^T v = b, where J is the Jacobian of the residual at x."""
+    """v with J v = b or J^T v = b, where J is the Jacobian of the residual at x."""
     if is_transposed:
         _, pullback = vjp(lambda y: residual(y, params), x)
         return linear_solver(lambda v: pullback(v)[0], b)
@@ -92,13 +92,13 @@ jacobian_solve.defvjp(jacobian_solve_forward, jacobian_solve_backward)
 
 
 def with_values(f: Any, values: Any) -> Any:
-    """f, where `values` are what it takes from around itself."""
+    """f, with `values` in place of those that it takes from outside."""
     return lambda x, *p: evaluated(f, values, x, *p)
 
 
 def alone(solver: Any) -> Any:
-    """A solver whose result does not depend, as to derivatives, on what it takes from around itself: it solves the
-    equation anyhow."""
+    """The solver, with the values that it takes from outside held constant in derivatives: its result is determined by
+    the equation alone."""
     values = stop_gradient(values_around(solver))
     return lambda *args: called_with(solver, values, *args)
 
@@ -146,7 +146,7 @@ def minimize(
     tol: Any = None,
     maxiter: Any = None,
 ) -> Any:
-    """x where f(x, *params), a number, is least, as far as one sees from x0."""
+    """x where f(x, *params), a number, has a local minimum near x0."""
     if isinstance(method, str) and method not in METHODS:
         raise ValueError(f"minimize has no method {method!r}: take newton-cg, bfgs, gradient-descent, or a function")
 

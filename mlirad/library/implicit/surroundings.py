@@ -1,7 +1,8 @@
-"""The values that a function takes from around itself, as arguments of it.
+"""The values that a function takes from outside, as arguments of it.
 
-Reads: a function. Writes: nothing. Leaves: values, and the result of a call. Compiled code calls neither: the frontend
-finds the arrays and numbers, of floats and of its program. Python's functions keep theirs to themselves.
+Reads: a function. Writes: nothing. Leaves: values, and the result of a call. Compiled code does not call these
+functions: the frontend finds a function's float arrays and numbers that belong to the program. In plain Python a
+function keeps its values to itself.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from typing import Any
 
 
 def values_around(_function: Callable[..., Any]) -> tuple[Any, ...]:
-    """The arrays and numbers that a function takes from around itself, and that have derivatives."""
+    """The arrays and numbers with derivatives that a function takes from outside."""
     return ()
 
 
 def called_with(function: Callable[..., Any], _values: tuple[Any, ...], *args: Any) -> Any:
-    """function(*args), where the values are what it takes from around itself."""
+    """function(*args), with other values in place of those that it takes from outside."""
     return function(*args)
 
 
 def evaluated(equation: Callable[..., Any], _values: tuple[Any, ...], *args: Any) -> Any:
-    """called_with, of an equation: it may not draw, as derivatives evaluate it again."""
+    """called_with for an equation. It may not draw random numbers, because derivatives evaluate it again."""
     return equation(*args)

@@ -81,7 +81,8 @@ def _is_lower(triangle: str) -> bool:
 
 @spells("numpy.linalg.eig", complex=True)
 def eig(a: Any) -> Any:
-    """Complex numbers, also where NumPy finds that all are real: the dtype would depend on the elements."""
+    """Complex results even if all eigenvalues are real, unlike NumPy: otherwise the dtype would depend on the
+    elements."""
     x = np.asarray(a)
     dtype = _of_finite_square(x)
     values, vectors, failed = loops.eig(as_double(x, dtype))
@@ -91,7 +92,7 @@ def eig(a: Any) -> Any:
 
 @spells("numpy.linalg.eigvals", complex=True)
 def eigvals(a: Any) -> Any:
-    """Complex numbers, as `eig`."""
+    """Complex results, as for `eig`."""
     x = np.asarray(a)
     dtype = _of_finite_square(x)
     values, failed = loops.eigvals(as_double(x, dtype))
@@ -100,7 +101,7 @@ def eigvals(a: Any) -> Any:
 
 
 def _of_finite_square(x: Any) -> Any:
-    """The dtype of what is computed of square matrices, all of whose elements must be finite."""
+    """The dtype of results computed from square matrices, which must have only finite elements."""
     require_square(x)
     if not np.all(np.isfinite(x)):
         raise LinAlgError("Array must not contain infs or NaNs")
@@ -165,7 +166,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT
         is_kept = np.tri(x.shape[-1], dtype=bool)
         x = np.where(is_kept, x, np.conj(np.swapaxes(x, -1, -2)))
         if x.dtype.kind == "c":
-            x = 0.5 * (x + np.conj(np.swapaxes(x, -1, -2)))  # of the diagonal, the real part is read
+            x = 0.5 * (x + np.conj(np.swapaxes(x, -1, -2)))  # only the real part of the diagonal is read
     dtype = result_dtype(x)
     cutoff = np.zeros(x.shape[:-2]) + np.asarray(rcond, np.float64)
     inverse, failed = loops.pseudoinverse(as_double(x, dtype), cutoff)

@@ -1,7 +1,7 @@
 """Discrete Fourier transforms: numpy.fft, by pocketfft's loops on the last axis.
 
-A transform is scaled in the precision in which NumPy scales it: by the Python number 1, which makes it one of float64,
-or by a number of the array's precision.
+A transform is scaled in the same precision as in NumPy: by the Python number 1, which makes it float64, or by a number
+in the array's precision.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mlirad.library.spells import spells
 
 
 def _scale(n: int, norm: Any, is_forward: bool, dtype: Any) -> Any:
-    """What a transform is multiplied by: None for 1."""
+    """The factor of a transform: None for 1."""
     if norm is None:
         norm = "backward"
     if norm not in ("backward", "ortho", "forward"):
@@ -26,7 +26,7 @@ def _scale(n: int, norm: Any, is_forward: bool, dtype: Any) -> Any:
 
 
 def _in_line(a: Any, n: int, axis: int) -> Any:
-    """The axis as the last one, of n elements: cut, or filled up with zeros."""
+    """The array with this axis last, cut or zero-padded to n elements."""
     if n < 1:
         raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
     x = np.moveaxis(a, axis, -1)
@@ -119,7 +119,7 @@ def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
 
 
 def _sizes_and_axes(a: Any, s: Any, axes: Any, is_inverse_of_real: bool = False) -> Any:
-    """What is transformed along which axes."""
+    """The transformed axes and their lengths."""
     if s is None:
         chosen = list(range(a.ndim)) if axes is None else list(axes)
         sizes = [a.shape[axis] for axis in chosen]

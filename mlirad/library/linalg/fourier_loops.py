@@ -1,7 +1,7 @@
-"""The loops of NumPy's gufuncs that are pocketfft: what the functions of numpy.fft are written with.
+"""The loops of NumPy's gufuncs for pocketfft; the functions of numpy.fft are written with them.
 
-Each transforms the last axis, whose size is that of the transform, and multiplies by `scale`, an array of one number.
-Compiled code calls none of these functions: each is what an op is compared with.
+Each transforms the last axis, which has the transform's size, and multiplies by `scale`, an array of one number.
+Compiled code calls none of these functions: they are the references for ops.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def ifft(x: Any, scale: Any) -> Any:
 
 
 def rfft(x: Any, scale: Any) -> Any:
-    """The first n // 2 + 1 numbers of `fft`, of real x."""
+    """The first n // 2 + 1 numbers of `fft`, for real x."""
     size = x.shape[-1]
     loop = _pocketfft_umath.rfft_n_odd if size % 2 else _pocketfft_umath.rfft_n_even
     return loop(x, scale[0], out=np.empty((*x.shape[:-1], size // 2 + 1), np.result_type(x, 1j)))
@@ -34,10 +34,10 @@ def _real(x: Any, scale: Any, size: int) -> Any:
 
 
 def irfft_even(x: Any, scale: Any) -> Any:
-    """`ifft` of 2 (m - 1) numbers, of which x has the first m, the others being their conjugates."""
+    """`ifft` of 2 (m - 1) numbers: the first m are x, the others their conjugates."""
     return _real(x, scale, 2 * (x.shape[-1] - 1))
 
 
 def irfft_odd(x: Any, scale: Any) -> Any:
-    """The same of 2 m - 1 numbers."""
+    """`ifft` of 2 m - 1 numbers: the first m are x, the others their conjugates."""
     return _real(x, scale, 2 * x.shape[-1] - 1)

@@ -1,9 +1,9 @@
-"""The loops of NumPy's gufuncs that call LAPACK, in float64 and complex128: what the functions of numpy.linalg are
-written with.
+"""The loops of NumPy's gufuncs that call LAPACK, in float64 and complex128; the functions of numpy.linalg are written
+with them.
 
-Reads: stacks of matrices, whose leading axes are alike. Writes: nothing. Leaves: new stacks; where a loop may fail, a
-last result says of which parts, an int64 for each. Compiled code calls none of these functions: each is what an op is
-compared with. Nothing is cast or broadcast.
+Reads: stacks of matrices with equal leading axes. Writes: nothing. Leaves: new stacks. If a loop may fail, its last
+result has an int64 for each matrix that says whether it failed. Compiled code calls none of these functions: they are
+the references for ops. Nothing is cast or broadcast.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from numpy.linalg import _umath_linalg
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop: the gufunc's name, its core axes, and the types of operands and results, in NumPy's letters: of real
-    matrices, and of complex ones.
+    """A loop: the gufunc's name, its core axes, and the types of operands and results in NumPy's letters, for real and
+    for complex matrices.
 
-    fails: whether it may fail. is_in_place: its first result is its first operand, which it changes. memory: it
-    allocates at most so many times the bytes of its operands and results: copies, and what LAPACK works in.
+    fails: whether it may fail. is_in_place: whether its first result overwrites its first operand. memory: it allocates
+    at most this many times the bytes of its operands and results, for copies and LAPACK's work space.
     """
 
     gufunc: str
@@ -61,12 +61,12 @@ LOOPS: Mapping[str, Loop] = {
 
 
 def core_ranks(loop: Loop) -> list[int]:
-    """How many core axes each operand has."""
+    """The number of core axes of each operand."""
     return [len([x for x in part.split(",") if x]) for part in loop.signature.split("->")[0][1:-1].split("),(")]
 
 
 def _run(name: str, *arrays: Any) -> Any:
-    """The results of a loop. (A gufunc says only of a whole stack that it failed: it is called for each part.)"""
+    """The results of a loop. (A gufunc reports failure only for a whole stack, so it is called for each matrix.)"""
     loop = LOOPS[name]
     gufunc, count = getattr(_umath_linalg, loop.gufunc), len(arrays)
     letters = loop.letters(np.iscomplexobj(arrays[0]))
@@ -96,7 +96,7 @@ def _fails(gufunc: Any, signature: str, arrays: list[Any]) -> bool:
 
 
 def solve(a: Any, b: Any) -> Any:
-    """x with a @ x = b, of columns b; and where a is singular."""
+    """x with a @ x = b, for columns b; and where a is singular."""
     return _run("solve", a, b)
 
 
@@ -116,17 +116,17 @@ def slogdet(a: Any) -> Any:
 
 
 def slogdet_of_complex(a: Any) -> Any:
-    """The same of complex matrices, whose sign is a number of absolute value 1."""
+    """The same for complex matrices, where the sign is a number of absolute value 1."""
     return _run("slogdet", a)
 
 
 def cholesky_lower(a: Any) -> Any:
-    """The lower triangle L with L @ L.T.conj() = a, of which the lower triangle is read; and where there is none."""
+    """The lower triangle L with L @ L.T.conj() = a, reading only a's lower triangle; and where there is none."""
     return _run("cholesky_lo", a)
 
 
 def cholesky_upper(a: Any) -> Any:
-    """The upper triangle U with U.T.conj() @ U = a, of which the upper triangle is read; and where there is none."""
+    """The upper triangle U with U.T.conj() @ U = a, reading only a's upper triangle; and where there is none."""
     return _run("cholesky_up", a)
 
 
@@ -141,22 +141,22 @@ def eigvals(a: Any) -> Any:
 
 
 def eigh_lower(a: Any) -> Any:
-    """Eigenvalues and eigenvectors of Hermitian matrices, whose lower triangle is read; and where there are none."""
+    """Eigenvalues and eigenvectors of Hermitian matrices, reading only the lower triangle; and where there are none."""
     return _run("eigh_lo", a)
 
 
 def eigh_upper(a: Any) -> Any:
-    """The same of the upper triangle."""
+    """The same, reading only the upper triangle."""
     return _run("eigh_up", a)
 
 
 def eigvalsh_lower(a: Any) -> Any:
-    """Eigenvalues of Hermitian matrices, whose lower triangle is read; and where there are none."""
+    """Eigenvalues of Hermitian matrices, reading only the lower triangle; and where there are none."""
     return _run("eigvalsh_lo", a)
 
 
 def eigvalsh_upper(a: Any) -> Any:
-    """The same of the upper triangle."""
+    """The same, reading only the upper triangle."""
     return _run("eigvalsh_up", a)
 
 
@@ -181,12 +181,12 @@ def reflections(a: Any) -> Any:
 
 
 def of_reflections(packed: Any, factors: Any) -> Any:
-    """The first columns of the matrix that reflections make."""
+    """The first columns of the matrix given by reflections."""
     return _run("qr_reduced", packed, factors)
 
 
 def whole_of_reflections(packed: Any, factors: Any) -> Any:
-    """The matrix that reflections make, of more rows than reflections."""
+    """The matrix given by reflections, with more rows than reflections."""
     return _run("qr_complete", packed, factors)
 
 
@@ -197,7 +197,7 @@ def qr(a: Any) -> Any:
 
 
 def qr_complete(a: Any) -> Any:
-    """The same with a square q, of a with more rows than columns."""
+    """The same with a square q, for a with more rows than columns."""
     packed, factors, failed = reflections(a)
     return whole_of_reflections(packed, factors)[0], np.triu(packed), failed
 
@@ -213,7 +213,7 @@ def cofactors(a: Any) -> Any:
 
 
 def pseudoinverse(a: Any, cutoff: Any) -> Any:
-    """The pseudoinverse, in which singular values up to `cutoff` times the largest count as 0; and where it failed."""
+    """The pseudoinverse, treating singular values up to `cutoff` times the largest as 0; and where it failed."""
     left, values, right, failed = svd(a)
     is_large = values > cutoff[..., None] * np.max(values, -1, keepdims=True)
     inverses = np.divide(1.0, values, where=is_large, out=np.zeros_like(values))

@@ -1,4 +1,4 @@
-"""Powers and products of matrices; the functions of numpy.linalg that NumPy has under another name too."""
+"""Powers and products of matrices, and functions of numpy.linalg that NumPy also has under another name."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def multi_dot(arrays: Any) -> Any:
 
 
 def _cuts(sizes: Any) -> Any:
-    """Where the product of each run of matrices is cut so that it costs the least (Cormen et al., chapter 15.2)."""
+    """Where to split the product of each run of matrices at the least cost (Cormen et al., chapter 15.2)."""
     count = len(sizes) - 1
     costs = {(i, i): 0 for i in range(count)}
     cuts = {}

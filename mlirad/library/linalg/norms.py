@@ -39,7 +39,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 def _is_of_values(ord: Any, x: Any, axis: Any) -> bool:
-    """Whether a norm is one of singular values, and not of the sizes of elements."""
+    """Whether a norm is computed from singular values, rather than from the sizes of elements."""
     is_matrix = x.ndim == 2 if axis is None else isinstance(axis, tuple) and len(axis) == 2
     return is_matrix and (ord == "nuc" if isinstance(ord, str) else ord is not None and abs(ord) == 2)
 

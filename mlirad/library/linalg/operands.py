@@ -1,4 +1,4 @@
-"""What NumPy's functions of matrices take, and how they refuse the rest.
+"""Checks the operands of NumPy's matrix functions, and raises NumPy's errors.
 
 Reads: arguments. Writes: nothing. Leaves: arrays of float64, and the dtype of results.
 """
@@ -23,7 +23,7 @@ def require_square(a: Any) -> None:
 
 
 def result_dtype(x: Any, y: Any = None) -> Any:
-    """float32 if all arrays are that, else float64: LAPACK computes in float64. Of complex numbers in the same way."""
+    """float32 if all arrays are float32, else float64: LAPACK computes in float64. The same for complex numbers."""
     is_single = _is_single(x)
     if y is not None:
         is_single = _is_single(y) and is_single
@@ -39,7 +39,7 @@ def _is_single(x: Any) -> bool:
 
 
 def real_dtype(dtype: Any) -> Any:
-    """The dtype of eigenvalues, singular values and norms, where `result_dtype` is this."""
+    """The dtype of eigenvalues, singular values and norms, if `result_dtype` is this."""
     return np.dtype(np.float32 if dtype in (np.float32, np.complex64) else np.float64)
 
 
@@ -48,11 +48,11 @@ def complex_dtype(dtype: Any) -> Any:
 
 
 def as_double(a: Any, dtype: Any = np.float64) -> Any:
-    """The array in the numbers that LAPACK computes in: complex ones if the dtype of the result is complex."""
+    """The array in the dtype that LAPACK computes in: complex if the dtype of the result is complex."""
     return a.astype(np.complex128 if np.dtype(dtype).kind == "c" else np.float64)
 
 
 def require_all(failed: Any, message: str) -> None:
-    """Raise LinAlgError where LAPACK says of a matrix that it failed."""
+    """Raise LinAlgError if LAPACK reports failure for a matrix."""
     if np.any(failed):
         raise LinAlgError(message)

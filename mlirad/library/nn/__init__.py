@@ -1,1 +1,1 @@
-"""Layers of neural networks, in plain NumPy: called outside kernels, NumPy runs them."""
+"""Layers of neural networks, in plain NumPy. Outside kernels, NumPy runs them."""

@@ -1,4 +1,4 @@
-"""Functions that follow a layer, element by element or along an axis. None overflows where its value does not."""
+"""Activation functions, element by element or along an axis. None overflows unless its value does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def relu(x: Any) -> Any:
 
 
 def leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
-    """x where it is positive, else negative_slope * x, also for the derivative at 0."""
+    """x if it is positive, else negative_slope * x, which also gives the derivative at 0."""
     x = np.asarray(x)
     return np.where(x > 0, x, negative_slope * x)
 
@@ -40,7 +40,8 @@ def softplus(x: Any) -> Any:
 
 
 def gelu(x: Any, approximate: str = "none") -> Any:
-    """x times the probability that a normal variable is less. approximate: "none", or "tanh" (Hendrycks and Gimpel)."""
+    """x times the probability that a standard normal variable is smaller. approximate: "none", or "tanh" (Hendrycks and
+    Gimpel)."""
     if approximate not in ("none", "tanh"):
         raise ValueError(f'approximate is "none" or "tanh", not {approximate!r}')
     x = np.asarray(x)
@@ -50,7 +51,7 @@ def gelu(x: Any, approximate: str = "none") -> Any:
 
 
 def softmax(x: Any, axis: Any = -1) -> Any:
-    """exp(x), divided by its sum along an axis, or several."""
+    """exp(x), divided by its sum along one or several axes."""
     x = np.asarray(x)
     shifted = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return shifted / np.sum(shifted, axis=axis, keepdims=True)

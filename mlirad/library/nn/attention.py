@@ -10,11 +10,12 @@ import numpy as np
 def attention(
     query: Any, key: Any, value: Any, mask: Any = None, *, is_causal: bool = False, scale: float | None = None
 ) -> Any:
-    """softmax(query @ key^T * scale) @ value, of arrays (..., L, E), (..., S, E) and (..., S, V): (..., L, V).
+    """softmax(query @ key^T * scale) @ value, for arrays (..., L, E), (..., S, E) and (..., S, V). The result is (...,
+    L, V).
 
-    mask: which keys each query attends to, a boolean array that broadcasts to (..., L, S), or numbers that are added.
+    mask: the keys that each query attends to, as a boolean array that broadcasts to (..., L, S), or as numbers to add.
     is_causal: query i attends to the keys up to i. scale: by default 1 / sqrt(E). A query that attends to nothing gives
-    zeros. Raises ValueError for shapes that do not fit.
+    zeros. Raises ValueError if the shapes do not fit.
     """
     q, k, v = np.asarray(query), np.asarray(key), np.asarray(value)
     if min(q.ndim, k.ndim, v.ndim) < 2 or q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:

@@ -1,7 +1,8 @@
-"""Convolutions, as neural networks call correlations: products of the windows of an image with a matrix of weights.
+"""Convolutions in the sense of neural networks (correlations): products of an image's windows with a matrix of weights.
 
-An image at a time: the windows of one image stay in the caches. x is (batch, channels, ...) and w (results, channels /
-groups, ...) as in PyTorch; with the channels last, x is (batch, ..., channels) and w (..., channels / groups, results).
+Images are processed one at a time, so the windows of an image stay in the caches. As in PyTorch, x is (batch, channels,
+...) and w is (results, channels / groups, ...). With the channels last, x is (batch, ..., channels) and w is (...,
+channels / groups, results).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def conv1d(
     bias: Any = None,
     layout: str = "NCW",
 ) -> Any:
-    """The correlation of signals x (N, C, W) with filters w (O, C / groups, K), an array (N, O, W'); see conv2d."""
+    """The correlation of signals x (N, C, W) with filters w (O, C / groups, K): an array (N, O, W'). See conv2d."""
     return _convolved(x, w, bias, stride, padding, dilation, groups, is_channels_last(layout, 1), 1)
 
 
@@ -47,12 +48,11 @@ def conv2d(
     bias: Any = None,
     layout: str = "NCHW",
 ) -> Any:
-    """The correlation of images x (N, C, H, W) with filters w (O, C / groups, K, L), an array (N, O, H', W').
+    """The correlation of images x (N, C, H, W) with filters w (O, C / groups, K, L): an array (N, O, H', W').
 
     padding: a number, one for each axis, a pair for each axis, "valid" (none) or "same" (H' = H / stride, rounded up;
-    what is odd comes last). bias: (O,). layout="NHWC": x is (N, H, W, C), w (K, L, C / groups, O), the result
-    (N, H', W', O).
-    Raises ValueError and TypeError for arguments that do not fit.
+    an odd element is added at the end). bias: (O,). layout="NHWC": x is (N, H, W, C), w (K, L, C / groups, O), the
+    result (N, H', W', O). Raises ValueError or TypeError if the arguments do not fit.
     """
     return _convolved(x, w, bias, stride, padding, dilation, groups, is_channels_last(layout, 2), 2)
 
@@ -68,7 +68,7 @@ def conv3d(
     bias: Any = None,
     layout: str = "NCDHW",
 ) -> Any:
-    """The correlation of volumes x (N, C, D, H, W) with filters w (O, C / groups, J, K, L); see conv2d."""
+    """The correlation of volumes x (N, C, D, H, W) with filters w (O, C / groups, J, K, L). See conv2d."""
     return _convolved(x, w, bias, stride, padding, dilation, groups, is_channels_last(layout, 3), 3)
 
 
@@ -83,7 +83,7 @@ def conv_transpose1d(
     *,
     bias: Any = None,
 ) -> Any:
-    """The transpose of conv1d; see conv_transpose2d."""
+    """The transpose of conv1d. See conv_transpose2d."""
     return _transposed(x, w, bias, stride, padding, output_padding, groups, dilation, 1)
 
 
@@ -98,7 +98,7 @@ def conv_transpose2d(
     *,
     bias: Any = None,
 ) -> Any:
-    """The transpose of conv2d: of images x (N, C, H, W) and filters w (C, O / groups, K, L), images (N, O, H', W').
+    """The transpose of conv2d: images (N, O, H', W') from images x (N, C, H, W) and filters w (C, O / groups, K, L).
 
     H' = (H - 1) * stride - 2 * padding + dilation * (K - 1) + output_padding + 1, as in PyTorch.
     """
@@ -116,7 +116,7 @@ def conv_transpose3d(
     *,
     bias: Any = None,
 ) -> Any:
-    """The transpose of conv3d; see conv_transpose2d."""
+    """The transpose of conv3d. See conv_transpose2d."""
     return _transposed(x, w, bias, stride, padding, output_padding, groups, dilation, 3)
 
 

@@ -1,4 +1,4 @@
-"""Dropout, by numbers that are drawn where the caller says."""
+"""Dropout, with random numbers from a source of the caller's choice."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from mlirad.library.random.keys import uniform
 
 
 def dropout(x: Any, rate: float = 0.5, *, key: Any = None, rng: Any = None) -> Any:
-    """x with each element dropped (0) with probability `rate`, and the others divided by 1 - rate, so that means stay.
+    """x with each element set to 0 with probability `rate`, and the others divided by 1 - rate, which preserves the
+    mean.
 
-    key: of mlirad.random; the same key drops the same elements. rng: a numpy.random.Generator, which draws a number for
-    each element. One of them is given. For inference, do not call it. Raises ValueError for a rate outside of [0, 1]
-    and TypeError without a source of numbers, or with two.
+    key: a key of mlirad.random; the same key drops the same elements. rng: a numpy.random.Generator, which draws a
+    number for each element. Pass exactly one of them. Do not call dropout for inference. Raises ValueError for a rate
+    outside [0, 1], and TypeError without a source of numbers, or with two.
     """
     x = np.asarray(x)
     if not 0 <= rate <= 1:

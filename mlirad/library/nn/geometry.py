@@ -1,4 +1,5 @@
-"""Where windows lie: what layers that slide over images compute of numbers alone, and so while a kernel is compiled.
+"""The sizes and places of windows: what layers that slide over images compute from numbers alone, while a kernel is
+compiled.
 
 The functions are listed in `frontend/program/pure_functions.py`: on constants, Python runs them.
 """
@@ -11,13 +12,13 @@ import numpy as np
 
 Sizes = tuple[int, ...]
 Pads = tuple[tuple[int, int], ...]
-"""What is added before and behind each axis."""
+"""The padding before and after each axis."""
 
 
 def convolution_sizes(
     sizes: Sizes, kernel: Sizes, stride: Any, padding: Any, dilation: Any
 ) -> tuple[Sizes, Sizes, Sizes, Pads]:
-    """Of windows of a kernel's size: how many there are along each axis, strides, dilations and padding."""
+    """The windows of a kernel of this size: their number along each axis, strides, dilations and padding."""
     rank = len(sizes)
     strides, dilations = _per_axis(stride, rank, "stride"), _per_axis(dilation, rank, "dilation")
     spans = tuple(step * (size - 1) + 1 for step, size in zip(dilations, kernel, strict=True))
@@ -32,8 +33,8 @@ def convolution_sizes(
 def transposed_sizes(
     sizes: Sizes, kernel: Sizes, stride: Any, padding: Any, output_padding: Any, dilation: Any
 ) -> tuple[Sizes, Sizes, Sizes, Sizes, tuple[slice, ...]]:
-    """Of windows that are added up: the shape of the sum, what the padding leaves of it, strides, dilations, and where
-    that is in the sum."""
+    """Windows that are added up: the shape of the sum, the part of it that remains without the padding, strides,
+    dilations, and the place of that part in the sum."""
     rank = len(sizes)
     strides, dilations = _per_axis(stride, rank, "stride"), _per_axis(dilation, rank, "dilation")
     pads, more = _per_axis(padding, rank, "padding", 0), _per_axis(output_padding, rank, "output_padding", 0)
@@ -49,9 +50,9 @@ def transposed_sizes(
 def pooling_sizes(
     lengths: Sizes, size: Any, stride: Any, padding: Any, ceil_mode: bool
 ) -> tuple[Sizes, Sizes, Sizes, Pads]:
-    """Of windows of a size: how many there are along each axis, their size, strides, and what they need as padding.
+    """The windows of pooling: their number along each axis, their size, strides, and the padding that they need.
 
-    With ceil_mode, each begins in the image, or before it, and the last may reach beyond.
+    With ceil_mode, each window begins in the image or before it, and the last one may extend beyond it.
     """
     rank = len(lengths)
     sizes = _per_axis(size, rank, "size")
@@ -71,8 +72,8 @@ def pooling_sizes(
 
 
 def divisors(lengths: Sizes, size: Any, stride: Any, padding: Any, ceil_mode: bool, include: bool) -> tuple[int, ...]:
-    """By how many elements the sum of each window is divided, in row-major order. include: whether padding counts, not
-    what ceil_mode adds."""
+    """The divisors of the windows' sums, in row-major order. include: whether padding counts; elements added by
+    ceil_mode never count."""
     counts, sizes, strides, pads = pooling_sizes(lengths, size, stride, padding, ceil_mode)
     found = [1]
     for count, each, step, length, (low, _) in zip(counts, sizes, strides, lengths, pads, strict=True):
@@ -84,13 +85,13 @@ def divisors(lengths: Sizes, size: Any, stride: Any, padding: Any, ceil_mode: bo
 
 
 def padded_sizes(sizes: Sizes, pads: Pads) -> tuple[Sizes, tuple[slice, ...]]:
-    """The sizes with the padding, and where the array is in there."""
+    """The padded sizes, and the place of the array inside."""
     whole = tuple(low + size + high for size, (low, high) in zip(sizes, pads, strict=True))
     return whole, tuple(slice(low, low + size) for size, (low, _) in zip(sizes, pads, strict=True))
 
 
 def channels_and_results(depth: int, results: int, channels: int, groups: Any) -> tuple[int, int]:
-    """How many channels each result of filters is made of, and how many results there are."""
+    """The number of channels that each result of a filter uses, and the number of results."""
     _require_groups(groups, channels, results)
     if depth * groups != channels:
         raise ValueError(f"w is for {depth} * {groups} channels, x has {channels}")
@@ -98,7 +99,7 @@ def channels_and_results(depth: int, results: int, channels: int, groups: Any) -
 
 
 def transposed_channels(own: int, width: int, channels: int, groups: Any) -> tuple[int, int]:
-    """The same of filters (own, width, ...) of a transposed convolution."""
+    """The same for filters (own, width, ...) of a transposed convolution."""
     _require_groups(groups, channels, width * groups)
     if own != channels:
         raise ValueError(f"w is for {own} channels, x has {channels}")
@@ -111,7 +112,7 @@ def _require_groups(groups: Any, channels: int, results: int) -> None:
 
 
 def is_channels_last(layout: str, rank: int) -> bool:
-    """Whether the channels are the last axis, by the letters of a layout such as "NCHW" and "NHWC"."""
+    """Whether the channels are the last axis, for layouts such as "NCHW" and "NHWC"."""
     letters = "DHW"[3 - rank :]
     if layout not in ("NC" + letters, "N" + letters + "C"):
         raise ValueError(f"layout must be {'NC' + letters!r} or {'N' + letters + 'C'!r}, not {layout!r}")

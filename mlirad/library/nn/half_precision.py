@@ -1,6 +1,6 @@
-"""Training with arrays of float16: what a program keeps in float32, and what it multiplies its loss by.
+"""Training with float16 arrays: the casts to and from float32, and the scale of the loss.
 
-Sums and products of float16 are added in float32 and rounded once, here as everywhere in mlirad.
+Sums and products of float16 are accumulated in float32 and rounded once, here as everywhere in mlirad.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from mlirad import tree
 
 
 def cast(values: Any, dtype: Any) -> Any:
-    """A pytree with its arrays of floats in another dtype. The gradient has the dtype that they had."""
+    """A pytree with its float arrays in another dtype. The gradient has their original dtype."""
     return tree.map(lambda x: x.astype(dtype) if x.dtype.kind == "f" else x, values)
 
 
 @dataclass
 class LossScaler:
-    """What a loss is multiplied by so that the gradients in float16 on the way do not become 0.
+    """Scales a loss, so that its intermediate float16 gradients do not become 0.
 
         scaler = LossScaler()
 
@@ -31,8 +31,8 @@ class LossScaler:
         if scaler.adjust(gradients):
             params = ...
 
-    scale doubles after `interval` good steps, one after the other, and halves where a gradient is inf or nan. It stays
-    between 1 and 2**24. All three are data, to be saved with the parameters.
+    scale doubles after `interval` good steps in a row, and halves if a gradient is inf or nan. It stays between 1 and
+    2**24. All three fields are data: save them with the parameters.
     """
 
     scale: float = 2.0**15
@@ -40,11 +40,11 @@ class LossScaler:
     good_steps: int = 0
 
     def unscaled(self, gradients: Any) -> Any:
-        """The gradients of the loss itself, in float32 where they were float16."""
+        """The gradients of the unscaled loss; float16 gradients become float32."""
         return tree.map(lambda g: g.astype(np.promote_types(g.dtype, np.float32)) / self.scale, gradients)
 
     def adjust(self, gradients: Any) -> bool:
-        """Whether all gradients are finite, and a step may be taken; and the scale of the next step."""
+        """Whether all gradients are finite, so a step may be taken. Sets the scale of the next step."""
         is_good = all(bool(np.all(np.isfinite(g))) for g in tree.leaves(gradients))
         self.good_steps = self.good_steps + 1 if is_good else 0
         if not is_good:

@@ -1,4 +1,4 @@
-"""What training makes small. reduction: "mean", "sum", or "none" for one number an example."""
+"""Loss functions. reduction: "mean", "sum", or "none" for one number per example."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mlirad.library.nn.activations import log_softmax
 
 
 def cross_entropy(logits: Any, labels: Any, *, reduction: str = "mean") -> Any:
-    """-log(softmax(logits)) at the labels: numbers of classes, or a probability for each class.
+    """-log(softmax(logits)) at the labels, which are class numbers, or a probability for each class.
 
     logits: (..., C), classes last; labels: integers of shape (...), or floats (..., C). Raises ValueError for other
     shapes.
@@ -28,7 +28,7 @@ def cross_entropy(logits: Any, labels: Any, *, reduction: str = "mean") -> Any:
 
 
 def mse(prediction: Any, target: Any, *, reduction: str = "mean") -> Any:
-    """The squares of the differences. Raises ValueError for arrays of different shapes."""
+    """The squared differences. Raises ValueError for arrays of different shapes."""
     x, y = np.asarray(prediction), np.asarray(target)
     if x.shape != y.shape:
         raise ValueError(f"a prediction of shape {x.shape} for a target of shape {y.shape}")

@@ -8,9 +8,9 @@ import numpy as np
 
 
 def layer_norm(x: Any, scale: Any = None, bias: Any = None, *, axis: Any = -1, epsilon: float = 1e-5) -> Any:
-    """(x - mean) / sqrt(variance + epsilon), both along the axis or axes, times scale, plus bias.
+    """(x - mean) / sqrt(variance + epsilon), times scale, plus bias. Mean and variance are along the axis or axes.
 
-    scale and bias broadcast to x: of the shape of the last axes, by default. float16 is computed in float32, and
+    scale and bias broadcast to x; by default they have the shape of the last axes. float16 is computed in float32, and
     rounded once.
     """
     x, dtype = _wide(x)
@@ -32,14 +32,14 @@ def batch_norm(
     axis: int = 1,
     epsilon: float = 1e-5,
 ) -> Any:
-    """(x - mean) / sqrt(variance + epsilon) for each channel, times scale, plus bias; each has one number a channel.
+    """(x - mean) / sqrt(variance + epsilon), times scale, plus bias; each of these has one number per channel.
 
-    mean, variance: by default the batch's own, along all axes but `axis`; for inference, those of the training.
-    running: a pair of arrays, written in place: means += momentum * (the batch's mean - means), and variances with the
-    batch's variance, divided by n - 1, as PyTorch does. They have no derivative, and are for training alone.
+    mean, variance: by default the batch's own, along all axes but `axis`; for inference, those from training. running:
+    a pair of arrays, updated in place: means += momentum * (the batch's mean - means), and the same for variances, with
+    the batch's variance divided by n - 1, as in PyTorch. They have no derivative, and are only for training.
 
-    float16 is computed in float32, and rounded once. Raises ValueError for numbers that are not one a channel, for
-    `running` with a mean or a variance, and with one number in each channel.
+    float16 is computed in float32, and rounded once. Raises ValueError unless there is one number per channel, for
+    `running` together with a mean or a variance, and for `running` if each channel has only one number.
     """
     x, dtype = _wide(x)
     others = tuple([each for each in range(x.ndim) if each != axis % x.ndim])

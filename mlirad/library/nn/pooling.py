@@ -13,7 +13,7 @@ from mlirad.library.nn.windowing import padded, require_rank, windows
 def max_pool1d(
     x: Any, size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, *, layout: str = "NCW"
 ) -> Any:
-    """The largest elements of windows of signals x (N, C, W); see max_pool2d."""
+    """The largest elements of windows of signals x (N, C, W). See max_pool2d."""
     return _max_pool(x, size, stride, padding, ceil_mode, is_channels_last(layout, 1), 1)
 
 
@@ -22,10 +22,10 @@ def max_pool2d(
 ) -> Any:
     """The largest elements of windows of images x (N, C, H, W), or (N, H, W, C) with layout="NHWC".
 
-    stride: by default the size. padding: at most half the size; no element of it is ever the largest. ceil_mode:
-    whether a last window may reach beyond the image, as in PyTorch.
+    stride: by default the size. padding: at most half the size; it never contains the largest element. ceil_mode:
+    whether the last window may extend beyond the image, as in PyTorch.
 
-    Raises ValueError and TypeError for what does not fit.
+    Raises ValueError or TypeError if the arguments do not fit.
     """
     return _max_pool(x, size, stride, padding, ceil_mode, is_channels_last(layout, 2), 2)
 
@@ -33,7 +33,7 @@ def max_pool2d(
 def max_pool3d(
     x: Any, size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, *, layout: str = "NCDHW"
 ) -> Any:
-    """The largest elements of windows of volumes x (N, C, D, H, W); see max_pool2d."""
+    """The largest elements of windows of volumes x (N, C, D, H, W). See max_pool2d."""
     return _max_pool(x, size, stride, padding, ceil_mode, is_channels_last(layout, 3), 3)
 
 
@@ -47,7 +47,7 @@ def avg_pool1d(
     *,
     layout: str = "NCW",
 ) -> Any:
-    """The means of windows of signals x (N, C, W); see avg_pool2d."""
+    """The means of windows of signals x (N, C, W). See avg_pool2d."""
     return _avg_pool(x, size, stride, padding, ceil_mode, count_include_pad, is_channels_last(layout, 1), 1)
 
 
@@ -61,9 +61,9 @@ def avg_pool2d(
     *,
     layout: str = "NCHW",
 ) -> Any:
-    """The means of windows of images x (N, C, H, W), or (N, H, W, C) with layout="NHWC"; see max_pool2d.
+    """The means of windows of images x (N, C, H, W), or (N, H, W, C) with layout="NHWC". See max_pool2d.
 
-    count_include_pad: whether the zeros of the padding count; what ceil_mode adds behind it never does, as in PyTorch.
+    count_include_pad: whether the zeros of the padding count. As in PyTorch, elements that ceil_mode adds never do.
     """
     return _avg_pool(x, size, stride, padding, ceil_mode, count_include_pad, is_channels_last(layout, 2), 2)
 
@@ -78,7 +78,7 @@ def avg_pool3d(
     *,
     layout: str = "NCDHW",
 ) -> Any:
-    """The means of windows of volumes x (N, C, D, H, W); see avg_pool2d."""
+    """The means of windows of volumes x (N, C, D, H, W). See avg_pool2d."""
     return _avg_pool(x, size, stride, padding, ceil_mode, count_include_pad, is_channels_last(layout, 3), 3)
 
 
@@ -115,7 +115,7 @@ def _avg_pool(
 def _windows_of(
     image: Any, sizes: tuple[int, ...], strides: tuple[int, ...], counts: tuple[int, ...], is_last: bool
 ) -> Any:
-    """The windows of an image, their own axes first."""
+    """The windows of an image, with the windows' own axes first."""
     rank = len(sizes)
     axes = tuple(range(rank)) if is_last else tuple(range(1, rank + 1))
     ones = (1,) * rank

@@ -1,7 +1,7 @@
-"""Arrays seen as windows, and windows added up: the two movements that convolutions and pooling are made of.
+"""Windows of arrays, and sums of windows: the two movements that convolutions and pooling are built from.
 
-An array y of windows of x has the element x[i] where the index i[a] along axis a is the sum of `steps[r] * j[r]` over
-the axes r of y with `axes[r] == a`; j is the place in y. Both are primitives: the compiler has an op for each.
+An array y of windows of x has the element x[i] at the index j, where i[a] is the sum of `steps[r] * j[r]` over the axes
+r of y with `axes[r] == a`. Both functions are primitives: the compiler has an op for each.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from mlirad.library.nn.geometry import padded_sizes
 
 
 def windows(x: Any, axes: tuple[int, ...], steps: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """The windows of x, an array of that shape: windows(x, (0, 0), (1, 1), (3, 4)) has x[i + j] at [i, j].
+    """The windows of x, as an array of that shape: windows(x, (0, 0), (1, 1), (3, 4)) has x[i + j] at [i, j].
 
-    Raises ValueError if they reach beyond x.
+    Raises ValueError if they extend beyond x.
     """
     return _view(np.asarray(x), axes, steps, shape).copy()
 
 
 def overlap(y: Any, axes: tuple[int, ...], steps: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """An array x of that shape, of zeros to which every element of y is added where windows(x, ...) reads it."""
+    """An array x of that shape, initially zeros: each element of y is added where windows(x, ...) would read it."""
     x = np.zeros(shape, y.dtype)
     view = _view(x, axes, steps, y.shape)
     inner = [r for r, axis in enumerate(axes) if axes.index(axis) == r]  # one axis of y for each axis of x
@@ -39,7 +39,7 @@ def overlap(y: Any, axes: tuple[int, ...], steps: tuple[int, ...], shape: tuple[
 def check_windows(
     source: tuple[int, ...], axes: tuple[int, ...], steps: tuple[int, ...], shape: tuple[int, ...]
 ) -> None:
-    """Raises ValueError unless an array of shape `source` has windows of that shape."""
+    """Raise ValueError unless an array of shape `source` has windows of that shape."""
     if not len(axes) == len(steps) == len(shape) or set(axes) != set(range(len(source))) or min(steps, default=1) < 1:
         raise ValueError(f"windows of axes {axes} and steps {steps} in shape {shape}, of an array of shape {source}")
     for axis, size in enumerate(source):
@@ -54,7 +54,8 @@ def _view(x: Any, axes: tuple[int, ...], steps: tuple[int, ...], shape: tuple[in
 
 
 def padded(x: Any, sizes: Any, pads: Any, value: Any, is_last: bool) -> Any:
-    """Images x of these sizes in an array of `value`, which has room for the padding; x itself if there is none."""
+    """Images x of these sizes inside an array filled with `value`, with room for the padding; x itself if there is
+    none."""
     whole, inner = padded_sizes(sizes, pads)
     if whole == sizes:
         return x

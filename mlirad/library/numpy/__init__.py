@@ -1,1 +1,1 @@
-"""NumPy's functions, by what they do."""
+"""NumPy's functions, grouped by purpose."""

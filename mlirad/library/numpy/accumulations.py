@@ -1,4 +1,4 @@
-"""Sums and products of all elements up to each; methods of ufuncs that combine the elements along an axis."""
+"""Cumulative sums and products; methods of ufuncs that combine the elements along an axis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
 
 @spells(ufunc_method="accumulate", complex=True)
 def accumulate(ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None) -> Any:
-    """`np.maximum.accumulate` and its like."""
+    """`np.maximum.accumulate` and similar methods."""
     x = np.asarray(array)
     place = _only_axis(axis, x.ndim, "accumulate")
     if dtype is not None or (ufunc is not np.add and ufunc is not np.multiply):
@@ -32,7 +32,7 @@ def accumulate(ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None) -> Any:
 
 
 def _only_axis(axis: Any, rank: int, method: str) -> Any:
-    """The axis of a method that takes one: a number, a tuple of one, or None where there is no other."""
+    """The axis of a method with a single axis: a number, a tuple of one, or None if there is no other axis."""
     if isinstance(axis, tuple):
         for each in axis:
             if each is None:
@@ -53,7 +53,7 @@ def _only_axis(axis: Any, rank: int, method: str) -> Any:
 
 
 def _accumulated(combine: np.ufunc, a: Any, axis: Any, dtype: Any) -> Any:
-    """In an array that lies in memory as the operand does, of the dtype of a sum."""
+    """Accumulate into an array with the operand's layout, in the dtype of a sum."""
     require_axis(axis)
     x = np.ravel(a) if axis is None else np.atleast_1d(a)
     if dtype is None:
@@ -114,7 +114,7 @@ def reduce(
     initial: Any = None,
     where: Any = True,
 ) -> Any:
-    """`np.maximum.reduce` and its like: in a loop over the elements, if no function of arrays computes it."""
+    """`np.maximum.reduce` and similar methods: a loop over the elements, unless a function of arrays computes it."""
     if ufunc in _OF_ARRAYS and (dtype is None or ufunc is np.add or ufunc is np.multiply):
         named = {"keepdims": keepdims, "where": where}
         if initial is not None:
@@ -145,7 +145,7 @@ def reduce(
         )
     if start is None and len(lines) == 0:
         raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
-    # The number itself is no result of these: the largest divisor that -4 and 0 have is 4.
+    # These ufuncs do not return the number itself: the greatest common divisor of -4 and 0 is 4.
     has_start = initial is not None or where is not True or len(lines) == 0 or ufunc in (np.hypot, np.gcd)
     found = np.full(lines.shape[1:], start, x.dtype) if has_start else np.array(lines[0])[()]
     for k in range(0 if has_start else 1, len(lines)):
@@ -157,7 +157,7 @@ def reduce(
 
 @spells(ufunc_method="reduceat", complex=True)
 def reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0, dtype: Any = None) -> Any:
-    """What is combined from each index to the next one; the element itself, if the next one is not larger."""
+    """Combine the elements from each index up to the next one; the element itself, if the next index is not larger."""
     _require_two_operands(ufunc, "reduceat")
     x, starts = np.asarray(array), np.asarray(indices).astype(np.int64)
     if starts.ndim != 1:
@@ -182,7 +182,7 @@ def reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0, dtype: Any = N
 
 @spells(ufunc_method="outer", complex=True)
 def outer(ufunc: Any, A: Any, B: Any, /, **options: Any) -> Any:
-    """Of each two elements."""
+    """The ufunc of every pair of elements."""
     _require_two_operands(ufunc, "outer")
     x, y = np.asarray(A), np.asarray(B)
     return ufunc(np.reshape(x, x.shape + (1,) * y.ndim), y, **options)
@@ -196,7 +196,7 @@ def _require_two_operands(ufunc: Any, name: str) -> None:
 
 
 def _dtype_of(ufunc: Any, x: Any, dtype: Any, is_accumulated: bool = False) -> Any:
-    """The dtype in which the elements are combined. Raises what NumPy does where the ufunc gives another one."""
+    """The dtype in which the elements are combined. Raises NumPy's error if the ufunc gives another dtype."""
     none = np.zeros(0, x.dtype if dtype is None else dtype)
     found = ufunc(none, none).dtype
     if dtype is not None and found != none.dtype:

@@ -1,4 +1,4 @@
-"""Arrays taken apart, padded, with parts put in or left out."""
+"""Splitting and padding arrays; inserting and deleting parts."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
         if given < -length or given > length:
             raise IndexError(f"index {obj} is out of bounds for axis {place} with size {length}")
         at = given + length if given < 0 else given
-        # A number stands for one line, whose axis NumPy looks for at the front of the values.
+        # A number represents one line, and NumPy expects its axis at the front of the values.
         put = np.moveaxis(new, 0, place) if np.ndim(places) == 0 else new
         put = np.moveaxis(put, place, 0)
         put = np.broadcast_to(put, (put.shape[0], *before.shape[1:]))
@@ -158,7 +158,7 @@ def pad(
     reflect_type: Any = None,
 ) -> Any:
     x = np.asarray(array)
-    widths = _pairs(pad_width, max(x.ndim, 1))  # a number has no axis, but NumPy looks at the widths
+    widths = _pairs(pad_width, max(x.ndim, 1))  # a number has no axis, but NumPy checks the widths
     for before, after in widths:
         if not (isinstance(before, (int, np.integer)) and isinstance(after, (int, np.integer))):
             raise TypeError("`pad_width` must be of integral type.")
@@ -207,7 +207,7 @@ def _or_zero(given: Any) -> Any:
 
 
 def _pairs(given: Any, rank: int) -> Any:
-    """A pair for each axis, of a number, a pair, or pairs."""
+    """A pair for each axis, from a number, a pair, or pairs."""
     if isinstance(given, dict):
         widths = [given.get(axis, given.get(axis - rank, 0)) for axis in range(rank)]
         return [each if isinstance(each, (tuple, list)) else (each, each) for each in widths]
@@ -232,7 +232,7 @@ def _pairs(given: Any, rank: int) -> Any:
 
 
 def _with_lines(x: Any, left: int, right: int, first: Any, last: Any) -> Any:
-    """Lines repeated before and after x."""
+    """Lines to repeat before and after x."""
     before = np.broadcast_to(first, (left, *x.shape[1:]))
     return np.concatenate((before, x, np.broadcast_to(last, (right, *x.shape[1:]))))
 
@@ -249,7 +249,7 @@ def _with_ramps(x: Any, left: int, right: int, numbers: Any) -> Any:
 
 
 def _ramp(number: Any, edge: Any, count: int) -> Any:
-    """From a number towards an edge, which is not reached."""
+    """Numbers from one value towards an edge, which is not reached."""
     dtype = np.result_type(edge, 1.0)
     steps = np.reshape(np.arange(count), (count,) + (1,) * (edge.ndim - 1)).astype(dtype)
     ramp = steps * ((edge.astype(dtype) - number) / max(count, 1)) + number

@@ -1,4 +1,4 @@
-"""What NumPy's functions that are written in C take for an axis.
+"""The axis argument of NumPy's functions written in C.
 
 Reads: arguments. Writes: nothing. Leaves: axes, or the TypeError that NumPy raises.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def require_axis(axis: Any) -> None:
-    """Raise what NumPy raises of a bool, a float, a tuple or a list as the axis."""
+    """Raise NumPy's error if the axis is a bool, a float, a tuple or a list."""
     if isinstance(axis, bool):
         raise TypeError("an integer is required for the axis")
     if isinstance(axis, (float, tuple, list)):

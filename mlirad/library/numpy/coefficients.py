@@ -1,4 +1,4 @@
-"""Polynomials by their coefficients, the highest power first, as the older functions of NumPy have them."""
+"""Polynomials given by their coefficients, highest power first, as in NumPy's older functions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _of_one_length(x: Any, y: Any) -> Any:
 
 @spells("numpy.polymul", complex=True)
 def polymul(a1: Any, a2: Any) -> Any:
-    """Without the zeros at the front of either."""
+    """The product, without leading zeros of either."""
     x, y = _not_empty(np.atleast_1d(a1)), _not_empty(np.atleast_1d(a2))
     first, other = _first(x), _first(y)
     made = np.zeros(len(x) + len(y) - 1, np.result_type(x, y))
@@ -54,14 +54,14 @@ def polymul(a1: Any, a2: Any) -> Any:
 
 
 def _first(x: Any) -> Any:
-    """The place of the first coefficient that is not 0, or of the last one."""
+    """The index of the first nonzero coefficient; that of the last coefficient if all are 0."""
     is_kept = x != 0
     is_kept[-1] = True
     return np.argmax(is_kept)
 
 
 def _from_first(x: Any) -> Any:
-    """The coefficients from the first one that is not 0; the last one of zeros."""
+    """The coefficients from the first nonzero one on; the last one if all are 0."""
     given = _not_empty(x)
     return given[_first(given) :]
 
@@ -92,12 +92,12 @@ def polydiv(u: Any, v: Any) -> Any:
 
 @spells("numpy.poly1d")
 def poly1d(c_or_r: Any, r: bool = False, variable: str = "x") -> Any:
-    del variable  # it is for printing
+    del variable  # only for printing
     return Polynomial(np.poly(c_or_r) if r else np.atleast_1d(c_or_r))
 
 
 class Polynomial:
-    """np.poly1d. held: its coefficients, with the zeros at the front."""
+    """np.poly1d. held: its coefficients, including leading zeros."""
 
     def __init__(self, held: Any):
         if held.ndim > 1:
@@ -218,7 +218,7 @@ def poly(seq_of_zeros: Any) -> Any:
         raise ValueError("input must be 1d or non-empty square 2d array.")
     if len(roots) == 0:
         return 1.0
-    # The dtype of whole numbers, too, is a float's.
+    # Even for whole numbers the dtype is that of floats.
     dtype = np.float32 if roots.dtype == np.float32 else np.float64
     made = np.zeros(len(roots) + 1, dtype)
     made[0] = 1.0

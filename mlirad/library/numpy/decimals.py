@@ -43,7 +43,7 @@ def fix(x: Any) -> Any:
 
 @spells("numpy.sinc")
 def sinc(x: Any) -> Any:
-    """Near 0 by its series, whose derivatives are those of sinc."""
+    """Near 0, use the series: its derivatives are those of sinc."""
     y = np.pi * np.asarray(x)
     is_near = np.abs(y) < 1.0
     square = np.where(is_near, y * y, 0.0)

@@ -29,7 +29,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 
 def _line(given: Any, x: Any, axis: int) -> Any:
-    """A number as a line along an axis, an array as it is."""
+    """A number as a line along an axis; an array unchanged."""
     if given is None or np.ndim(given) > 0:
         return None if given is None else np.asarray(given)
     shape = [1 if k == axis % x.ndim else x.shape[k] for k in range(x.ndim)]
@@ -46,7 +46,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     shifts = shift if isinstance(shift, (tuple, list)) else (shift,)
     for each in axes:
-        np.rollaxis(x, each)  # raises what NumPy does for an axis that x does not have
+        np.rollaxis(x, each)  # raises NumPy's error for an axis that x does not have
     if len(axes) != len(shifts) and len(axes) != 1 and len(shifts) != 1:
         raise ValueError("shape mismatch: objects cannot be broadcast to a single shape")
     for index in range(min(len(axes), len(shifts)) and max(len(axes), len(shifts))):

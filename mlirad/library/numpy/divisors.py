@@ -1,4 +1,4 @@
-"""What integers are made of: their common divisors and multiples, and the bits of bytes."""
+"""Common divisors and multiples of integers, and the bits of bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def lcm(x1: Any, x2: Any, /) -> Any:
 def _of_pairs(name: str, function: Any, x1: Any, x2: Any) -> Any:
     if np.promote_types(np.asarray(x1).dtype, np.asarray(x2).dtype).kind not in "iu":
         raise TypeError(f"ufunc '{name}' not supported for the input types")
-    total = np.bitwise_xor(x1, x2)  # of the dtype and the shape of the result
+    total = np.bitwise_xor(x1, x2)  # with the dtype and the shape of the result
     x, y = np.broadcast_arrays(np.asarray(x1, dtype=total.dtype), np.asarray(x2, dtype=total.dtype))
     x, y, found = x.ravel(), y.ravel(), np.empty(total.size, total.dtype)
     for i in range(found.size):

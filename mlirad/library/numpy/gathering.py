@@ -1,4 +1,4 @@
-"""Elements at places that arrays of integers name: taken, along an axis, on a mesh; elements repeated."""
+"""Elements selected by arrays of integers: taken, along an axis, or on a mesh; repeated elements."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 
 @spells("numpy.ix_", complex=True)
 def ix_(*args: Any) -> Any:
-    """An open mesh: sequence number k along axis k."""
+    """An open mesh, with sequence number k along axis k."""
     meshed = []
     for k, sequence in enumerate(args):
         along = np.asarray(sequence)
@@ -89,7 +89,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
 
 
 def _places(counts: Any, size: int) -> Any:
-    """Which element stands at each place, if each stands there so many times."""
+    """The index of the element at each place of the result, where each element is repeated that many times."""
     if counts.ndim > 1:
         raise ValueError("object too deep for desired array")
     if np.any(counts < 0):

@@ -1,4 +1,4 @@
-"""Grids of coordinates, what is written with slices, places in flat order, functions along axes; windows."""
+"""Grids of coordinates, np.r_ and similar objects, flat indices, functions along axes, and window functions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
 
 
 def _is_fortran(order: Any) -> bool:
-    """Whether places are counted along the first axis first. Raises what NumPy raises of other orders."""
+    """Whether indices count along the first axis first. Raises NumPy's errors for other orders."""
     if order is None:
         return False
     if not isinstance(order, str):
@@ -153,7 +153,7 @@ def logspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Any:
     if np.ndim(base) > 0:
-        # The base is broadcast with both ends, and stands along the same axes as they do.
+        # The base is broadcast with both ends, along the same axes.
         shape = np.broadcast_shapes(np.shape(start), np.shape(stop), np.shape(base))
         start, stop = np.broadcast_to(start, shape), np.broadcast_to(stop, shape)
         base = np.expand_dims(np.broadcast_to(base, shape), axis)
@@ -228,7 +228,7 @@ def c_(key: Any) -> Any:
 
 
 def _of_one_dtype(entries: Any) -> Any:
-    """Arrays, numbers and slices as arrays of their common dtype."""
+    """Arrays, numbers and slices as arrays with a common dtype."""
     held = []
     for each in entries:
         if isinstance(each, str):
@@ -239,7 +239,7 @@ def _of_one_dtype(entries: Any) -> Any:
 
 
 def _line(part: Any) -> Any:
-    """The numbers that a slice stands for: so many of them where its step is imaginary."""
+    """The numbers of a slice; an imaginary step says how many."""
     start = 0 if part.start is None else part.start
     step = 1 if part.step is None else part.step
     if isinstance(step, complex):
@@ -247,11 +247,11 @@ def _line(part: Any) -> Any:
     return np.arange(start, part.stop, step)
 
 
-# --- windows: weights that fall towards both ends ---
+# --- window functions: weights that fall towards both ends ---
 
 
 def _phases(M: Any) -> Any:
-    """From -1 to 1; 0 if there is one."""
+    """Numbers from -1 to 1; 0 if there is only one."""
     return np.arange(1 - M, M, 2) / np.maximum(M - 1, 1.0)
 
 
@@ -282,8 +282,8 @@ def kaiser(M: Any, beta: Any) -> Any:
     return np.i0(beta * np.sqrt(np.maximum(1 - _phases(M) ** 2, 0.0))) / np.i0(float(beta))
 
 
-# Chebyshev coefficients of the modified Bessel function of order 0: of exp(-x) i0(x) on [0, 8], times sqrt(x) beyond.
-# Clenshaw, Chebyshev Series for Mathematical Functions, National Physical Laboratory, 1962.
+# Chebyshev coefficients for the modified Bessel function of order 0: for exp(-x) i0(x) on [0, 8], and times sqrt(x)
+# beyond. Clenshaw, Chebyshev Series for Mathematical Functions, National Physical Laboratory, 1962.
 _NEAR = (
     *(-4.41534164647933937950e-18, 3.33079451882223809783e-17, -2.43127984654795469359e-16),
     *(1.71539128555513303061e-15, -1.16853328779934516808e-14, 7.67618549860493561688e-14),

@@ -1,4 +1,4 @@
-"""NumPy's reductions that leave out what is not a number."""
+"""NumPy's reductions that ignore nan."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def nanvar(
         off = np.where(count == 1, np.trunc(off), off)
     total = np.sum(off * off, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
     left = np.reshape(count, np.shape(total)) - freedom
-    # Python's number 1.0 keeps the dtype.
+    # The Python number 1.0 preserves the dtype.
     return np.where(left > 0, _divided(total, np.maximum(left, 1.0)), np.nan).astype(total.dtype)[()]
 
 
@@ -104,7 +104,7 @@ def nanmax(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None
     if initial is not None:
         return np.max(_replaced(x, -np.inf), axis=axis, keepdims=keepdims, initial=initial, where=where)
     if where is not True:
-        return np.max(x, axis=axis, where=where)  # which is refused, as there is no initial value
+        return np.max(x, axis=axis, where=where)  # refused, because there is no initial value
     return _of_some(np.max(_replaced(x, -np.inf), axis=axis, keepdims=keepdims), x, axis, keepdims)
 
 
@@ -162,7 +162,7 @@ def _require_inexact(dtype: Any) -> None:
 
 
 def _of_some(found: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    """nan where there are only nans."""
+    """nan where all elements are nan."""
     if x.dtype.kind != "f":
         return found
     return np.where(np.all(np.isnan(x), axis=axis, keepdims=keepdims), np.asarray(np.nan, x.dtype), found)[()]

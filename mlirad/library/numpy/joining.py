@@ -1,4 +1,4 @@
-"""Arrays put together: the functions of NumPy that are written with np.concatenate and np.stack."""
+"""Joining arrays: NumPy's functions written with np.concatenate and np.stack."""
 
 from __future__ import annotations
 

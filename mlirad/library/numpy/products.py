@@ -1,4 +1,4 @@
-"""Products of arrays other than those of linear algebra: cross and Kronecker products, convolutions."""
+"""Products of arrays, apart from linear algebra: cross and Kronecker products, convolutions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 
 
 def _convolved(x: Any, y: Any, mode: str) -> Any:
-    """Sums of products of x and the shorter y: where they overlap, where the middle of y does, where all of y does."""
+    """Sums of products of x and the shorter y: where they overlap, where y's middle does, or where all of y does."""
     if x.ndim > 1 or y.ndim > 1:
         raise ValueError("object too deep for desired array")
     if mode not in ("full", "same", "valid"):
@@ -111,7 +111,7 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
 
 
 def _conjugate(x: Any) -> Any:
-    """np.conj would give integers for booleans."""
+    """np.conj would return integers for booleans."""
     return np.conj(x) if np.iscomplexobj(x) else x
 
 

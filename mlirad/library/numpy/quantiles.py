@@ -1,4 +1,4 @@
-"""Medians, quantiles and percentiles, of all numbers or without those that are nan."""
+"""Medians, quantiles and percentiles, of all numbers or ignoring nan."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _of_lines(lines: Any, shares: Any, is_weak: bool, method: str) -> Any:
 
 
 def _of_numbers(x: Any, shares: Any, is_weak: bool, axis: Any, method: str) -> Any:
-    """Of each line, without those of its numbers that are nan."""
+    """The quantiles of each line, ignoring nan."""
     lines = _lines(x, axis)
     ordered = np.reshape(np.sort(lines, 0), (len(lines), -1))
     count = np.sum(~np.isnan(ordered), 0)
@@ -180,7 +180,7 @@ def _of_numbers(x: Any, shares: Any, is_weak: bool, axis: Any, method: str) -> A
 
 
 def _weighted(x: Any, lines: Any, shares: Any, axis: Any, method: str, weights: Any) -> Any:
-    """The first number up to which the weights make the share of all weights."""
+    """The first number at which the cumulative weight reaches the share of the total weight."""
     if method != "inverted_cdf":
         raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
     axes = None if axis is None else normalize_axis_tuple(axis, x.ndim, "axis")
@@ -220,7 +220,7 @@ _METHODS = (
 
 
 def _place(count: Any, shares: Any, method: str) -> Any:
-    """The index of each share of so many numbers in order: integers, or between two of them."""
+    """The index of each share among so many sorted numbers: an integer, or a place between two of them."""
     if method not in _METHODS:
         raise ValueError(f"{method!r} is not a valid method. Use one of: {_METHODS}")
     if method in _CONTINUOUS:
@@ -248,7 +248,7 @@ def _place(count: Any, shares: Any, method: str) -> Any:
 
 
 def _around(count: Any, place: Any) -> Any:
-    """The two indices that a place is between."""
+    """The two indices around a place."""
     low = np.floor(place)
     is_above, is_below = place >= count - 1, place < 0
     before = np.where(is_above, count - 1, np.where(is_below, 0, low)).astype(np.int64)
@@ -256,7 +256,7 @@ def _around(count: Any, place: Any) -> Any:
 
 
 def _part(place: Any, before: Any, method: str) -> Any:
-    """How far a place is from the index before it."""
+    """The distance of a place from the index before it."""
     part = np.asarray(place - before)
     if method == "averaged_inverted_cdf":
         return np.where(part == 0, 0.5, 1.0)
@@ -264,13 +264,13 @@ def _part(place: Any, before: Any, method: str) -> Any:
 
 
 def _between(low: Any, high: Any, part: Any) -> Any:
-    """Between two neighbours, from the nearer one, as NumPy computes it."""
+    """Interpolate between two neighbours, starting from the nearer one, as NumPy does."""
     step = np.subtract(high, low)
     return np.where(part >= 0.5, high - step * (1 - part), low + step * part)[()]
 
 
 def _lines(x: Any, axis: Any) -> Any:
-    """The elements that are looked at together along the first axis."""
+    """The array with the reduced axes merged into the first one."""
     if axis is None:
         return np.ravel(x)
     if not isinstance(axis, tuple):
@@ -280,6 +280,6 @@ def _lines(x: Any, axis: Any) -> Any:
 
 
 def _kept(found: Any, x: Any, axis: Any, shape: Any) -> Any:
-    """The result with axes of size 1 for those that are reduced."""
+    """The result, with axes of size 1 in place of the reduced ones."""
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
     return np.reshape(found, shape + tuple([1 if k in axes else x.shape[k] for k in range(x.ndim)]))

@@ -1,4 +1,4 @@
-"""Reductions that are written with NumPy's other reductions: means, variances, comparisons of whole arrays."""
+"""Reductions written with other reductions: means, variances, comparisons of whole arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 @spells("numpy.mean", method="mean", complex=True)
 def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
     x = np.asarray(a)
-    is_half = dtype is None and x.dtype == np.float16  # whose mean is computed in float32, and rounded once
+    is_half = dtype is None and x.dtype == np.float16  # the mean is computed in float32, and rounded once
     total = np.sum(x, axis, np.float32 if is_half else _dtype_of_mean(x, dtype), keepdims=keepdims, where=where)
     return (total / _count(x, axis, keepdims, where)).astype(x.dtype if is_half else total.dtype)
 
@@ -27,7 +27,7 @@ def _dtype_of_mean(x: Any, dtype: Any) -> Any:
 
 
 def _count(x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
-    """How many elements are reduced to one."""
+    """The number of elements reduced to one."""
     if where is True:
         return np.size(x, axis)
     return np.sum(np.broadcast_to(where, x.shape), axis, np.int64, keepdims=keepdims)
@@ -53,8 +53,8 @@ def var(
     centre = np.mean(x, axis, dtype, keepdims=True, where=where) if mean is None else mean
     distance = x - centre
     if mean is None and distance.dtype == centre.dtype:
-        # The distance of one number to itself is 0, or nan, whatever the number is: a constant, since the derivative of
-        # a square root would be 0 times infinity.
+        # The deviation of a single number is 0, or nan, whatever the number is. It is a constant, because the
+        # derivative of a square root would be 0 times infinity.
         alone = np.trunc(distance) if distance.dtype.kind != "c" else distance * 0
         distance = np.where(_count(x, axis, True, where) == 1, alone, distance)
     square = distance * distance if distance.dtype.kind != "c" else distance.real**2 + distance.imag**2
@@ -81,7 +81,7 @@ def std(
     return np.sqrt(variance).astype(variance.dtype)
 
 
-# Before NumPy 2.3 it was Python's.
+# Before NumPy 2.3 the operator followed Python's rules.
 _COUNTS_ALL_IN_AN_INT = isinstance(np.count_nonzero(np.ones(1)), int)
 
 
@@ -94,7 +94,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 @spells("numpy.isclose", complex=True)
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     x = a if isinstance(a, (int, float, complex)) else np.asarray(a)
-    # Whole numbers are compared as floats: the absolute value of the least one is no whole number.
+    # Integers are compared as floats: the absolute value of the smallest integer is no integer of its dtype.
     y: Any = b * 1.0 if isinstance(b, (int, float, complex)) else np.asarray(b)
     if not isinstance(b, (int, float, complex)):
         y = y.astype(np.result_type(y, 1.0))

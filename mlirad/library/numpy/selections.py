@@ -1,4 +1,4 @@
-"""Where arrays are not zero, and what conditions select."""
+"""Places of nonzero elements, and selections by conditions."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 
 @spells("numpy.imag", complex=True)
 def imag(val: Any) -> Any:
-    """Of real numbers: zeros, which cannot be written."""
+    """The imaginary part of real numbers: read-only zeros."""
     if not isinstance(val, np.ndarray | list | tuple):
         return val.imag
     x: Any = np.asarray(val)
@@ -248,7 +248,7 @@ def broadcast(*args: Any) -> Any:
 
 
 class Broadcast:
-    """np.broadcast, which nothing goes through."""
+    """np.broadcast, without iteration."""
 
     def __init__(self, shape: Any, number: int):
         self.shape = shape

@@ -1,4 +1,4 @@
-"""Arrays as sets: distinct elements, unions, differences, what is in another array."""
+"""Arrays as sets: distinct elements, unions, differences, membership."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def unique(
     equal_nan: bool = True,
     sorted: bool = True,
 ) -> Any:
-    del sorted  # which may be in order though that is not asked
+    del sorted  # may be sorted even if that was not requested
     x = np.asarray(ar)
     if axis is not None:
         return _unique_lines(x, axis, return_index, return_inverse, return_counts)
@@ -39,7 +39,7 @@ def unique(
 
 
 def _is_new(ordered: Any, equal_nan: bool) -> Any:
-    """Which of the elements, which are in order, are not equal to the one before."""
+    """Which of the sorted elements differ from the one before."""
     is_new = np.ones(ordered.shape, bool)
     is_new[1:] = ordered[1:] != ordered[:-1]
     if ordered.dtype.kind == "f" and equal_nan:
@@ -151,7 +151,7 @@ def isin(
 
 
 def _is_in(x: Any, others: Any) -> Any:
-    """Which elements of x are among the others: each is looked for in the others in order."""
+    """Which elements of x are among the others: each is searched for in the sorted others."""
     if others.size == 0:
         return np.zeros(x.shape, bool)
     dtype = np.result_type(x.dtype, others.dtype)

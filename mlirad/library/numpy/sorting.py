@@ -1,4 +1,4 @@
-"""What follows from sorting: partitions, places of numbers among others that are in order."""
+"""Functions based on sorting: partitions, and positions of numbers in sorted arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlirad.library.numpy.axes import require_axis
 from mlirad.library.spells import spells
 
 _MANY = 5000
-"""From so many elements on, one of them is selected without sorting the others."""
+"""From this many elements on, one element is selected without sorting the others."""
 
 
 @spells(method="sort")
@@ -23,7 +23,7 @@ def sort_in_place(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = Non
 
 @spells("numpy.partition")
 def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect") -> Any:
-    """The elements on the sides of element kth are in order too, if they are few, or several are asked for."""
+    """The elements on both sides of element kth are sorted too, if they are few, or several are requested."""
     x = np.asarray(a)
     place = _kth(x, kth, axis, kind)
     if x.ndim != 1 or np.ndim(place) > 0 or len(x) < _MANY:
@@ -55,7 +55,7 @@ def partition_in_place(a: Any, kth: Any, axis: Any = -1, kind: str = "introselec
 
 
 def _kth(x: Any, kth: Any, axis: Any, kind: str) -> Any:
-    """The places that are asked for, from the front. Raises what NumPy raises."""
+    """The requested places, counted from the front. Raises NumPy's errors."""
     if not isinstance(axis, bool):
         require_axis(axis)
     if not isinstance(kind, str):
@@ -77,11 +77,11 @@ def _kth(x: Any, kth: Any, axis: Any, kind: str) -> Any:
 
 
 def neighbours(lines: Any, first: Any, second: Any) -> Any:
-    """Which elements are in the places `first` and `second` (the same, or the next one) in order along the first axis,
-    and the last one, if it is nan.
+    """The elements at the sorted places `first` and `second` (the same, or the next one) along the first axis, and the
+    last one, which shows whether there is a nan.
 
-    Of many numbers, a sample in order tells two of them between which those that are looked for are likely to be. Only
-    what is between these two is sorted; if that was wrong, all are.
+    For many numbers, a sorted sample gives two bounds that very likely enclose them, and only the numbers between these
+    bounds are sorted. If the bounds turn out wrong, all numbers are sorted.
     """
     if lines.ndim != 1 or len(lines) < _MANY or lines.dtype.kind == "b":
         ordered = np.sort(lines, 0)

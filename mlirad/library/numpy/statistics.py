@@ -1,4 +1,4 @@
-"""Weighted means, covariances, and how many numbers lie where: histograms, places among edges, interpolation."""
+"""Weighted means, covariances, histograms, positions among edges, interpolation."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
 
 def _places(edges: Any, x: Any, is_right: bool) -> Any:
-    """How many edges, which increase, are below each number, and equal to it where `is_right`; nan is above all."""
+    """How many of the increasing edges are below each number, or equal to it if `is_right`; nan is above all."""
     low = np.zeros(x.shape, np.int64)
     high = np.full(x.shape, len(edges), np.int64)
     if len(edges) == 0:
@@ -237,7 +237,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 def _number_of_bins(x: Any, rule: str, given: Any) -> Any:
-    """The number of bins that a rule of NumPy's gives for the width of a bin."""
+    """The number of bins for the bin width that one of NumPy's rules gives."""
     if rule not in ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges"):
         raise ValueError(f"{rule!r} is not a valid estimator for `bins`")
     if rule == "stone" or given is not None:
@@ -403,8 +403,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     found = slope * (at - start) + low
     found = np.where(np.isnan(found), slope * (at - end) + high, found)
     found = np.where(np.isnan(found) & (low == high), low, found)
-    # At a point its own height, also where the slope is infinite; elsewhere with the slope as the derivative. The end
-    # is the last point of all.
+    # At a point, its own value, even if the slope is infinite; between points, with the slope as the derivative. The
+    # last point is the end.
     found = np.where(at == end, slope * (at - end) + high, found)
     found = np.where(np.isfinite(found), found, np.where(at == end, high, np.where(at == start, low, found)))
     found = np.where(at > known[-1], above, np.where(at < known[0], below, found))

@@ -1,4 +1,4 @@
-"""Functions of the module operator that are no operator: what they make are closures."""
+"""Functions of the module operator that are not operators: they return closures."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Python's builtins on arrays, in Python: they are interpreted like the user's functions.
 
-Reads: nothing. Writes: nothing. Leaves: functions that mean what the builtins mean.
+Reads: nothing. Writes: nothing. Leaves: functions that behave like the builtins.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def places_in(*shape: Any) -> Any:
-    """np.ndindex: the places of an array of a shape, in row-major order."""
+    """np.ndindex: the indices of an array of a given shape, in row-major order."""
     sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
     total = 1
     for size in sizes:
@@ -22,7 +22,7 @@ def places_in(*shape: Any) -> Any:
 
 
 def place_in(sizes: Any, number: Any) -> Any:
-    """The place of an element of an array that has its number in row-major order."""
+    """The index of an element from its number in row-major order."""
     found = []
     for size in sizes[::-1]:
         found.append(number % size)
@@ -71,13 +71,13 @@ def _first(comes_before: Any, items: Any) -> Any:
 
 
 def sorted_(items: Any, reverse: Any) -> Any:
-    """The elements of an array in order, equal ones in the order that they had."""
+    """The elements of an array in order; equal elements keep their order."""
     ordered = np.sort(items[::-1], kind="stable")[::-1] if reverse else np.sort(items, kind="stable")
     return [item for item in ordered]  # noqa: C416  # a loop fills it: list() would need the length
 
 
 def sorted_by_keys(items: Any, keys: Any, reverse: Any) -> Any:
-    """The items in the order of their keys, numbers or tuples of numbers; equal ones in the order that they had."""
+    """The items, sorted by keys that are numbers or tuples of numbers; equal ones keep their order."""
     columns = np.array(keys)
     columns = columns[None] if np.ndim(columns) == 1 else columns.T[::-1]
     places = len(items) - 1 - np.lexsort(columns[:, ::-1])[::-1] if reverse else np.lexsort(columns)
@@ -178,7 +178,7 @@ def extend(xs: Any, items: Any) -> None:
 
 
 def joined(xs: Any, ys: Any) -> Any:
-    """`xs + ys` of lists."""
+    """`xs + ys` for lists."""
     both = xs.copy()
     for item in ys:
         both.append(item)
@@ -186,12 +186,12 @@ def joined(xs: Any, ys: Any) -> Any:
 
 
 def at_places(xs: Any, places: Any) -> Any:
-    """`xs[...]` of a list, for a slice."""
+    """`xs[...]` for a list and a slice."""
     return [xs[place] for place in places]
 
 
 def take_out(xs: Any, place: int) -> None:
-    """`xs.pop(place)` of a list that has that place."""
+    """`xs.pop(place)` for a list that has this place."""
     first = place + len(xs) if place < 0 else place
     for k in range(first, len(xs) - 1):
         xs[k] = xs[k + 1]
@@ -199,7 +199,7 @@ def take_out(xs: Any, place: int) -> None:
 
 
 def insert(xs: Any, place: int, item: Any) -> None:
-    """`xs.insert(place, item)` of a list."""
+    """`xs.insert(place, item)` for a list."""
     length = len(xs)
     first = place + length if place < 0 else place
     first = 0 if first < 0 else length if first > length else first

@@ -1,6 +1,6 @@
-"""`x.flat` and `np.nditer`, in Python: classes that are interpreted like the user's.
+"""`x.flat` and `np.nditer`, in Python: classes that are interpreted like the user's classes.
 
-Reads: nothing. Writes: nothing. Leaves: classes that mean what NumPy's mean.
+Reads: nothing. Writes: nothing. Leaves: classes that behave like NumPy's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mlirad.library.spells import spells
 
 
 def as_line(array: Any) -> Any:
-    """All elements in row-major order, as a view; the compiler has views that NumPy has not."""
+    """All elements in row-major order, as a view; the compiler has views that NumPy lacks."""
     return array.reshape(-1)
 
 
@@ -58,12 +58,12 @@ class Flat:
 
 
 def assign_flat(base: Any, value: Any) -> None:
-    """`base.flat = value`: as many elements as there are, again from the first one after the last one."""
+    """`base.flat = value`: repeats the values until all elements are written."""
     Flat(base)[:] = value
 
 
 class ElementWalk:
-    """np.nditer of one array."""
+    """np.nditer over one array."""
 
     def __init__(self, array: Any, is_reversed: bool, is_written: bool):
         self.array = array

@@ -76,7 +76,7 @@ def isqrt(n: Any, /) -> int:
     n = operator.index(n)
     if n < 0:
         raise ValueError("isqrt() argument must be nonnegative")
-    root = min(int(math.sqrt(n)), 3037000499)  # whose square is the largest in 64 bits
+    root = min(int(math.sqrt(n)), 3037000499)  # its square is the largest in 64 bits
     if root * root > n:
         return root - 1
     return root
@@ -124,7 +124,7 @@ def _not_negative(n: Any, k: Any) -> tuple[int, int]:
 
 @spells("math.remainder")
 def remainder(x: Any, y: Any, /) -> float:
-    """x less the nearest multiple of y, the even one of two that are as near: every step is exact."""
+    """x minus the nearest multiple of y, the even one of two equally near: every step is exact."""
     size, step = math.copysign(1.0, x) * x, math.fabs(y)  # fabs has the derivative 0 at 0
     if math.isinf(step) and math.isfinite(size):
         return float(x)
@@ -150,7 +150,7 @@ def ulp(x: Any, /) -> float:
 
 @spells("math.fsum")
 def fsum(seq: Any, /) -> float:
-    """Shewchuk's sums: partial sums that do not overlap, whose sum is rounded once."""
+    """Shewchuk's algorithm: partial sums that do not overlap, with a total that is rounded once."""
     partial, count, infinite = np.zeros(48), 0, 0.0
     for each in seq:
         x, kept = float(each), 0
@@ -178,7 +178,7 @@ def fsum(seq: Any, /) -> float:
         rounded = total + y
         lost = y - (rounded - total)
         total = rounded
-    if count > 0 and lost * float(partial[count - 1]) > 0.0:  # a tie, and which side of it the rest is on
+    if count > 0 and lost * float(partial[count - 1]) > 0.0:  # a tie: which side is the rest on?
         rounded = total + 2.0 * lost
         if rounded - total == 2.0 * lost:
             return rounded

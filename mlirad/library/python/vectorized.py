@@ -1,6 +1,6 @@
 """np.vectorize and np.fromiter, in Python: they are interpreted like the user's functions.
 
-Reads: nothing. Writes: nothing. Leaves: a class and functions that mean what NumPy's mean.
+Reads: nothing. Writes: nothing. Leaves: a class and functions that behave like NumPy's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def vectorize(pyfunc: Any, otypes: Any = None) -> Any:
 
 
 class Vectorized:
-    """np.vectorize(f): a loop that calls f on each element, as Python's number."""
+    """np.vectorize(f): a loop that calls f on each element, as a Python number."""
 
     def __init__(self, pyfunc: Any, otypes: Any):
         self.pyfunc = pyfunc
@@ -34,7 +34,7 @@ class Vectorized:
                 raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
             empty = [np.empty(shape, each) for each in self.otypes]
             return empty[0] if len(empty) == 1 else tuple(empty)
-        first = self.pyfunc(*[line[0] for line in lines])  # of NumPy's numbers: its dtype is the result's
+        first = self.pyfunc(*[line[0] for line in lines])  # for NumPy's numbers, the dtype is the result's
         if not isinstance(first, tuple):
             made = np.empty(count, np.asarray(first).dtype if self.otypes is None else self.otypes[0])
             for k in range(count):

@@ -1,7 +1,7 @@
 """Methods of `numpy.random.Generator` that draw real numbers.
 
-A location and a scale are applied to numbers of the standard distribution, as NumPy's C functions do: so derivatives
-with respect to them are those of the same numbers (reparametrisation).
+A location and a scale are applied to numbers from the standard distribution, as in NumPy's C functions. So derivatives
+with respect to them keep the same random numbers (reparametrisation).
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def integers(
 
 
 def _between(rng: Any, low: Any, high: Any, size: Any, kind: Any, endpoint: bool) -> Any:
-    """Integers between two numbers: NumPy fills arrays with them."""
+    """Integers between two numbers: NumPy fills whole arrays with them."""
     shape = None if size is None else np.empty(size).shape
     if shape is not None and 0 in shape:
         return np.empty(shape, kind)
@@ -108,7 +108,7 @@ def _between(rng: Any, low: Any, high: Any, size: Any, kind: Any, endpoint: bool
 
 
 def _between_arrays(rng: Any, low: Any, high: Any, size: Any, kind: Any, endpoint: bool) -> Any:
-    """Integers between arrays of bounds: one call for each."""
+    """Integers between arrays of bounds: one call for each element."""
     if kind.itemsize < 4:
         raise NotImplementedError("integers of 8 or 16 bits between arrays of bounds", "draw in a loop over the bounds")
     if low.dtype.kind not in "biu" or high.dtype.kind not in "biu":

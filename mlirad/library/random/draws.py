@@ -1,4 +1,4 @@
-"""How methods of random generators draw: the primitive, and draws of all shapes that are made with it."""
+"""How methods of random generators draw: the primitive, and draws of any shape built from it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 
-def drawn(words: Any, function: str, count: Any, *parameters: Any) -> Any:  # noqa: ARG001  (compiled code's)
-    """Numbers that NumPy's C function `random_FUNCTION` draws: one (None), or an array of `count`.
+def drawn(words: Any, function: str, count: Any, *parameters: Any) -> Any:  # noqa: ARG001  (for compiled code)
+    """Numbers drawn by NumPy's C function `random_FUNCTION`: one (None), or an array of `count`.
 
-    words: a generator's. parameters: numbers, or arrays of `count`.
+    words: those of a generator. parameters: numbers, or arrays of `count`.
     """
     raise TypeError("only compiled code draws random numbers so: call the method of the generator")
 
 
 def number_of(shape: Any) -> Any:
-    """How many elements an array has."""
+    """The number of elements of an array."""
     total = 1
     for size in shape:
         total *= size
@@ -24,7 +24,7 @@ def number_of(shape: Any) -> Any:
 
 
 def shape_of_draw(size: Any, *parameters: Any) -> Any:
-    """The shape of what is drawn; None for one number, which is Python's."""
+    """The shape of a draw; None for a single number, which is a Python number."""
     if size is not None:
         return np.empty(size).shape
     shapes = [np.shape(each) for each in parameters]
@@ -32,13 +32,13 @@ def shape_of_draw(size: Any, *parameters: Any) -> Any:
 
 
 def real(x: Any) -> Any:
-    """A parameter as C takes it: a number, or an array of float64."""
+    """A parameter as the C function takes it: a number, or an array of float64."""
     return float(x) if np.ndim(x) == 0 else np.asarray(x, np.float64)
 
 
 def whole(x: Any) -> Any:
-    """An integer parameter: a number, or an array of int64. Raises TypeError for arrays of floats, as NumPy does: it
-    cuts off what floats and lists of floats have behind the point."""
+    """An integer parameter: a number, or an array of int64. Raises TypeError for arrays of floats, as NumPy does; a
+    single float, or a list of floats, is truncated."""
     if isinstance(x, np.ndarray) and x.dtype.kind not in "biu":
         raise TypeError(
             f"Cannot cast array data from dtype('{x.dtype}') to dtype('int64') according to the rule 'safe'"
@@ -47,7 +47,7 @@ def whole(x: Any) -> Any:
 
 
 def standard(rng: Any, function: str, shape: Any, *constants: Any) -> Any:
-    """Float64 numbers without parameters; NumPy fills arrays with some of them."""
+    """Float64 numbers without parameters; NumPy fills whole arrays with some of them."""
     words = rng._bitgen_words
     if shape is None:
         return float(drawn(words, function, None, *constants))
@@ -56,12 +56,13 @@ def standard(rng: Any, function: str, shape: Any, *constants: Any) -> Any:
 
 
 def as_drawn(made: Any, shape: Any) -> Any:
-    """What has been computed of a draw: of the shape () an array too, which NumPy's operators make a number."""
+    """The result computed from a draw: with the shape () it is an array too, which NumPy's operators turn into a
+    number."""
     return np.asarray(made) if shape is not None and len(shape) == 0 else made
 
 
 def each(rng: Any, function: str, size: Any, *parameters: Any) -> Any:
-    """Numbers of a distribution with parameters: floats, or integers."""
+    """Numbers from a distribution with parameters: floats, or integers."""
     shape = shape_of_draw(size, *parameters)
     if shape is None:
         return drawn(rng._bitgen_words, function, None, *parameters)
@@ -98,7 +99,7 @@ def filled(rng: Any, function: str, size: Any, dtype: Any, out: Any, name: str) 
 
 
 def require_output(out: Any, kind: Any, size: Any) -> None:
-    """Raises what NumPy raises of an array for results; others than row-major ones are refused."""
+    """Raise NumPy's errors for an array for results; refuse arrays that are not row-major."""
     if not out.flags.c_contiguous:
         raise NotImplementedError("out= of an array that is not row-major", "write out[...] = rng.random(out.shape)")
     if out.dtype != kind:

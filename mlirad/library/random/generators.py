@@ -18,10 +18,10 @@ _METHODS: Mapping[str, Function] = {
 
 
 def method(name: str) -> Function | None:
-    """The function that a method is; None for one that is not compiled."""
+    """The function for a method; None if the method is not compiled."""
     return _METHODS.get(name)
 
 
 def methods() -> Mapping[str, Function]:
-    """All that are compiled."""
+    """All compiled methods."""
     return _METHODS

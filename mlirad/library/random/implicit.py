@@ -1,7 +1,7 @@
-"""Gamma distributions, whose draws have derivatives with respect to their shapes by implicit differentiation.
+"""Gamma distributions: their draws have derivatives with respect to the shape, by implicit differentiation.
 
-A draw z at the place F(z; a) of its distribution moves with a such that F stays: dz/da = -(dF/da) / p(z; a), where p is
-the density (Figurnov, Mohamed, Mnih: Implicit Reparameterization Gradients, 2018).
+As a changes, a draw z moves such that its quantile F(z; a) stays the same: dz/da = -(dF/da) / p(z; a), where p is the
+density (Figurnov, Mohamed, Mnih: Implicit Reparameterization Gradients, 2018).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from mlirad.library.scipy.incomplete import gammainc
 from mlirad.requests import marks_in_programs
 from mlirad.requests.kinds_of_derivatives import Jvp
 
-# As a compiled function mentions them: `mlirad.jvp` itself stands above this room.
+# As compiled functions write it: `mlirad.jvp` itself belongs to a later room.
 jvp: Any = Jvp
 stop_gradient: Any = marks_in_programs.stop_gradient
 
 
 @CustomJvp
 def of_gamma(a: Any, z: Any) -> Any:  # noqa: ARG001  (it moves z, by the rule below)
-    """z, drawn from the gamma distribution of shape a."""
+    """z, drawn from the gamma distribution with shape a."""
     return z
 
 
@@ -38,7 +38,7 @@ def of_gamma_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def with_path(shape: Any, z: Any) -> Any:
-    """z, drawn with that shape, with its derivative; the rule is one of arrays of one shape."""
+    """z, drawn with that shape, with its derivative; the rule needs arrays of one shape."""
     if isinstance(z, float):
         return float(of_gamma(np.full(1, shape), np.full(1, z))[0])
     return of_gamma(np.full(z.shape, shape), z)
@@ -46,7 +46,7 @@ def with_path(shape: Any, z: Any) -> Any:
 
 @CustomJvp
 def without_path(a: Any, z: Any) -> Any:  # noqa: ARG001  (the rule below asks for it)
-    """z, drawn by a parameter with respect to which its derivative is not computed: it is nan."""
+    """z, drawn with a parameter for which the derivative is not implemented: it is nan."""
     return z
 
 

@@ -1,4 +1,4 @@
-"""Methods of `numpy.random.Generator` that choose elements of arrays, and their order."""
+"""Methods of `numpy.random.Generator` that choose or reorder elements of arrays."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def shuffle(self: Any, x: Any, axis: int = 0) -> None:
 
 
 def _shuffle(rng: Any, rows: Any, first: Any) -> None:
-    """Exchange rows with random rows before them, from the last one on."""
+    """Exchange each row with a random row before it, from the last one on."""
     for i in range(rows.shape[0] - 1, first - 1, -1):
         _exchange(rows, i, drawn(rng._bitgen_words, "interval", None, i).astype(np.int64))
 
 
 def _shuffle_places(rng: Any, places: Any, first: Any) -> None:
-    """The same of integers, which NumPy draws with another function."""
+    """The same for integers, which NumPy draws with another function."""
     for i in range(places.shape[0] - 1, first - 1, -1):
         _exchange(places, i, drawn(rng._bitgen_words, "bounded_uint64", None, 0, i).astype(np.int64))
 
@@ -141,7 +141,7 @@ def _distribution(weights: Any) -> Any:
 
 
 def _by_weights(rng: Any, weights: Any, shape: Any) -> Any:
-    """Different places, by their weights: what is drawn twice is drawn again, among the others."""
+    """Different indices, by weight: duplicates are drawn again, from the remaining ones."""
     size = number_of(shape)
     _require_fewer(size, weights.shape[0])
     if np.count_nonzero(weights > 0) < size:
@@ -179,7 +179,7 @@ def _without_replacement(rng: Any, count: Any, shape: Any, is_shuffled: bool) ->
 
 
 def _floyd(rng: Any, count: Any, size: Any, places: Any) -> None:
-    """Robert Floyd's algorithm: the number drawn, or the last possible one if that is there already."""
+    """Robert Floyd's algorithm: the number drawn, or the last possible one if the number was already drawn."""
     is_taken = np.zeros(count, np.bool_)
     for i in range(size):
         last = count - size + i

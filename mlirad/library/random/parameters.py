@@ -1,4 +1,4 @@
-"""What NumPy requires of the parameters of distributions, in its words. Each raises ValueError."""
+"""Checks the parameters of distributions as NumPy does, with its messages. Each function raises ValueError."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 _MOST = 9.223372006484771e18
-"""The largest mean of a Poisson distribution: 2**63 - 1, less ten standard deviations."""
+"""The largest mean of a Poisson distribution: 2**63 - 1, minus ten standard deviations."""
 
 
 def require_non_negative(x: Any, name: str) -> None:

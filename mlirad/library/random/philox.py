@@ -1,7 +1,7 @@
 """Random bits from a key and a counter: Philox 4x32 with 10 rounds.
 
-Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (2011). A block of four words depends on the key
-and its counter alone. A word is kept in 64 bits, so that nothing overflows.
+Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (2011). A block of four words depends only on
+the key and its counter. A word is kept in 64 bits, so nothing overflows.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _STEPS = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 _ROUNDS = 10
 
 BITS, SPLIT, FOLD = 0, 1, 2
-"""The last word of a counter: what its block is for."""
+"""The last word of a counter: the purpose of its block."""
 
 
 def blocks(key: Any, counter: tuple[Any, Any, Any, Any]) -> tuple[Any, Any, Any, Any]:
-    """The four words of blocks, each an array; key: two words, counter: four."""
+    """The four words of each block, as arrays; key: two words, counter: four."""
     first, second = key
     a, b, c, d = counter
     for number in range(_ROUNDS):
@@ -33,7 +33,7 @@ def blocks(key: Any, counter: tuple[Any, Any, Any, Any]) -> tuple[Any, Any, Any,
 
 
 def words_of_key(key: Any) -> tuple[Any, Any]:
-    """Raises TypeError for what is no key."""
+    """Raise TypeError unless it is a key."""
     if np.shape(key) != (2,) or np.asarray(key).dtype != np.uint32:
         raise TypeError("a key is an array of two uint32, which mlirad.random.key, split or fold_in makes")
     wide = np.asarray(key).astype(np.uint64)
@@ -41,7 +41,7 @@ def words_of_key(key: Any) -> tuple[Any, Any]:
 
 
 def block_of(key: Any, count: int, purpose: int, first: Any = None) -> tuple[Any, Any, Any, Any]:
-    """The words of `count` blocks, which are numbered from 0, or of one with the number `first`."""
+    """The words of `count` blocks, numbered from 0; or of the single block with the number `first`."""
     place = np.arange(count).astype(np.uint64) if first is None else first
     zeros = np.zeros(count, np.uint64)
     return blocks(words_of_key(key), (place & _LOW, place >> _HALF, zeros, zeros + np.uint64(purpose)))
@@ -54,6 +54,6 @@ def words(key: Any, count: int) -> Any:
 
 
 def pairs(key: Any, count: int) -> Any:
-    """Random numbers of 64 bits."""
+    """Random 64-bit numbers."""
     both = words(key, 2 * count)
     return (both[0::2] << _HALF) | both[1::2]

@@ -29,7 +29,7 @@ def dirichlet(self: Any, alpha: Any, size: Any = None) -> Any:
 
 
 def _broken_sticks(rng: Any, alpha: Any, rows: Any) -> Any:
-    """For small alpha, of which all gamma numbers might be 0: parts of what is left, by the beta distribution."""
+    """For small alpha, where all gamma numbers might be 0: parts of the remainder, from the beta distribution."""
     count = alpha.shape[0]
     rest = np.cumsum(alpha[::-1])[::-1]
     made = np.zeros((rows, count))

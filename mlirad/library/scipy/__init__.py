@@ -1,1 +1,2 @@
-"""Functions of SciPy, written in NumPy and the primitives. SciPy itself is not needed: only who calls them has it."""
+"""Functions of SciPy, written with NumPy and the primitives. SciPy itself is not needed: a program that calls them has
+imported it."""

@@ -1,4 +1,4 @@
-"""scipy.special: Bessel functions of integer order, of real numbers."""
+"""scipy.special: Bessel functions of integer order, for real numbers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def k1e(x: Any, /) -> Any:
 
 
 def _order(order: Any) -> tuple[int, float]:
-    """The order without its sign, and (-1)^n of a negative one."""
+    """The absolute value of the order, and (-1)^n for a negative one."""
     if isinstance(order, bool) or not isinstance(order, (int, float, np.integer, np.floating)) or order != int(order):
         raise NotImplementedError(
             "a Bessel function whose order is no integer known while compiling is not compiled",
@@ -99,7 +99,7 @@ def ive(v: Any, z: Any, /) -> Any:
 
 
 def _of_integer(order: Any, x: Any) -> Any:
-    """The argument, in 64 bits if the order is an integer: SciPy has no loop of integers and float32."""
+    """The argument, in 64 bits if the order is an integer: SciPy has no loop for integers and float32."""
     x = floats(x)
     return x if isinstance(order, (float, np.floating)) else wide(x)
 

@@ -1,7 +1,8 @@
-"""scipy.special: incomplete gamma and beta functions, and the distributions that they are.
+"""scipy.special: incomplete gamma and beta functions, and distributions computed with them.
 
-Each element is computed in a loop of its own, and derivatives, in the first arguments too, are those of the loops. So
-the number of steps never depends on whether a value has converged: its derivative might not have.
+Each element is computed in a loop of its own. Derivatives, including those with respect to the first arguments, are the
+derivatives of these loops. So the number of steps never depends on whether a value has converged: its derivative might
+not have.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ _TEMME = (
 
 
 def _each(function: Callable[..., Any], *values: Any, narrow: bool = NARROW_FIRST) -> Any:
-    """A function of numbers on each element."""
+    """A function of numbers, applied to each element."""
     held = floats(*values, narrow=narrow)
     arrays = np.broadcast_arrays(*[wide(each) for each in held])
     flat = [np.ravel(each) for each in arrays]
@@ -82,7 +83,7 @@ def _each(function: Callable[..., Any], *values: Any, narrow: bool = NARROW_FIRS
 
 
 def _polynomial(x: float, coefficients: Any) -> float:
-    """Lowest coefficient first."""
+    """A polynomial; lowest coefficient first."""
     total = 0.0
     for place in range(coefficients.size - 1, -1, -1):
         total = total * x + coefficients[place]
@@ -115,7 +116,7 @@ def _weight(a: float, x: float) -> float:
 
 
 def _lower(a: float, x: float) -> float:
-    """P by its series, whose terms are positive; for x below a, or small."""
+    """P by its series of positive terms; for x below a, or small."""
     total, term, k = 1.0, 1.0, a
     while term > 1e-19 * total:
         k += 1.0
@@ -143,7 +144,7 @@ def _upper_of_small(a: float, x: float) -> float:
 
 
 def _of_huge(a: float, x: float, sign: float) -> float:
-    """P (sign -1) or Q (1) for large a: Temme's expansion, DLMF 8.12.3. Away from a they are 0 and 1."""
+    """P (sign -1) or Q (1) for large a: Temme's expansion, DLMF 8.12.3. Far from a they are 0 and 1."""
     m = max(-0.4, min(0.4, (x - a) / a))
     eta = m * math.sqrt(_distance(m))
     first, second, third = (_polynomial(eta, np.array(each)) for each in _TEMME)
@@ -190,7 +191,7 @@ def gammaincc(a: Any, x: Any, /) -> Any:
 
 @spells("scipy.special.chdtr")
 def chdtr(v: Any, x: Any, /) -> Any:
-    """Chi-square: the cumulative distribution."""
+    """Chi-square distribution: the cumulative distribution function."""
     return _each(lambda v, x: _gammainc(0.5 * v, 0.5 * x), v, x, narrow=True)
 
 
@@ -203,7 +204,7 @@ def chdtrc(v: Any, x: Any, /) -> Any:
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
-    """DLMF 8.17.22, from its end."""
+    """The continued fraction DLMF 8.17.22, from its end."""
     found = 0.0
     for m in range(int(30.0 + 3.0 * math.sqrt(max(a, b))), 0, -1):
         odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0))
@@ -256,7 +257,7 @@ def betaincc(a: Any, b: Any, x: Any, /) -> Any:
 
 
 def _stdtr(df: float, t: float) -> float:
-    """Student's distribution, as a beta function of df / (df + t^2)."""
+    """Student's t distribution, as a beta function of df / (df + t^2)."""
     if not df > 0.0:
         return math.nan
     square = t * t
@@ -275,7 +276,7 @@ def stdtr(df: Any, t: Any, /) -> Any:
 
 @spells("scipy.special.fdtr")
 def fdtr(dfn: Any, dfd: Any, x: Any, /) -> Any:
-    """Snedecor's F: the cumulative distribution."""
+    """Fisher-Snedecor F distribution: the cumulative distribution function."""
     return _each(lambda n, d, x: _fdtr(n, d, x, 0.0), dfn, dfd, x, narrow=True)
 
 

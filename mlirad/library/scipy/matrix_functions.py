@@ -28,7 +28,7 @@ def _checked_square(a: Any, check_finite: bool = True, message: str = "expected 
 
 
 def _triangle(x: Any, is_lower: bool, has_unit_diagonal: bool) -> Any:
-    """A triangle of x with zeros beside it."""
+    """A triangle of x, with zeros in the other one."""
     places = np.arange(len(x))
     below = places[:, None] > places
     if not is_lower:
@@ -38,9 +38,9 @@ def _triangle(x: Any, is_lower: bool, has_unit_diagonal: bool) -> Any:
 
 
 def _solved(x: Any, y: Any, is_lower: bool) -> Any:
-    """The solution of a triangular system, of columns y; and whether x is singular.
+    """The solution of a triangular system, with columns y; and whether x is singular.
 
-    The rows of an upper triangle are not exchanged where it is factored, and LAPACK's solution is that of substitution.
+    Factoring an upper triangle exchanges no rows, and LAPACK then solves it by substitution.
     """
     if is_lower:
         found, failed = loops.solve(x[::-1, ::-1], y[::-1])
@@ -75,7 +75,7 @@ def solve_triangular(
 
 
 def _size(x: Any) -> Any:
-    """By what LAPACK compares numbers to choose the next row."""
+    """The size by which LAPACK compares numbers to choose the next row."""
     return np.abs(x.real) + np.abs(x.imag) if x.dtype.kind == "c" else np.abs(x)
 
 
@@ -195,8 +195,8 @@ _LARGEST = 5.371920351148152
 
 @spells("scipy.linalg.expm", complex=True)
 def expm(A: Any) -> Any:
-    """Scaling and squaring of the Pade approximant of order 13: Higham, "The scaling and squaring method for the matrix
-    exponential revisited" (2005). A stack is scaled as its largest matrix."""
+    """Scaling and squaring with the Pade approximant of order 13: Higham, "The scaling and squaring method for the
+    matrix exponential revisited" (2005). A stack is scaled like its largest matrix."""
     a = np.asarray(A)
     if a.ndim < 2:
         raise ValueError("The input array must be at least two-dimensional")

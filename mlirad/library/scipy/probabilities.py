@@ -12,7 +12,7 @@ from mlirad.library.spells import spells
 
 @spells("scipy.special.expit")
 def expit(x: Any, /) -> Any:
-    """1 / (1 + e^-x), of e to a power that is not positive."""
+    """1 / (1 + e^-x), with e raised only to powers that are not positive."""
     x = floats(x)
     is_right = x >= 0.0
     power = np.exp(np.where(is_right, -x, x))
@@ -28,7 +28,7 @@ def log_expit(x: Any, /) -> Any:
 
 @spells("scipy.special.logit")
 def logit(x: Any, /) -> Any:
-    """log(x / (1 - x)); near 1/2 it is log1p of what the ratio has above 1."""
+    """log(x / (1 - x)); near 1/2, log1p of the excess of the ratio over 1."""
     x = floats(x, narrow=False)
     is_near = (x > 0.3) & (x < 0.65)
     near, far = np.where(is_near, x, 0.5), np.where(is_near, 0.25, x)
@@ -64,9 +64,9 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
 
 @spells("scipy.special.xlogy")
 def xlogy(x: Any, y: Any, /) -> Any:
-    """0 where x is 0, whatever y is but nan."""
+    """0 if x is 0, for any y except nan."""
     x, y = floats(x, y)
-    is_zero = (x == 0.0) & ((y <= 0.0) | (y == np.inf))  # elsewhere the logarithm is the derivative
+    is_zero = (x == 0.0) & ((y <= 0.0) | (y == np.inf))  # elsewhere the derivative contains the logarithm
     found = x * np.log(np.where(is_zero, 1.0, y))
     return np.where(x == 0.0, found + 0.0, found)[()]
 
@@ -81,7 +81,7 @@ def xlog1py(x: Any, y: Any, /) -> Any:
 
 @spells("scipy.special.entr")
 def entr(x: Any, /) -> Any:
-    """-x log x; 0 of 0, and -inf below it."""
+    """-x log x; 0 for 0, and -inf for negative x."""
     x = floats(x, narrow=True)
     inside = np.where(x > 0.0, x, 1.0)
     return np.where(x > 0.0, -inside * np.log(inside), np.where(x < 0.0, -np.inf, x))[()]
@@ -89,7 +89,7 @@ def entr(x: Any, /) -> Any:
 
 @spells("scipy.special.rel_entr")
 def rel_entr(x: Any, y: Any, /) -> Any:
-    """x log(x / y); 0 where x is 0 and y >= 0, inf elsewhere outside."""
+    """x log(x / y); 0 if x is 0 and y >= 0, otherwise inf unless both are positive."""
     is_inside, a, b, outside = _inside(x, y)
     is_near = (a > 0.5 * b) & (a < 2.0 * b)
     logarithm = np.where(is_near, np.log1p(np.where(is_near, (a - b) / b, 0.0)), np.log(a / b))
@@ -97,7 +97,7 @@ def rel_entr(x: Any, y: Any, /) -> Any:
 
 
 def _inside(x: Any, y: Any) -> tuple[Any, Any, Any, Any]:
-    """Where both are positive, both there and 1 elsewhere, and what is elsewhere: x, nan or inf."""
+    """Whether both are positive, both numbers (1 where they are not), and the result elsewhere: x, nan or inf."""
     dtype = np.result_type(x, y, np.float32)
     x, y = np.asarray(x, dtype=dtype), np.asarray(y, dtype=dtype)
     is_inside = (x > 0.0) & (y > 0.0)
@@ -107,7 +107,7 @@ def _inside(x: Any, y: Any) -> tuple[Any, Any, Any, Any]:
 
 @spells("scipy.special.kl_div")
 def kl_div(x: Any, y: Any, /) -> Any:
-    """x log(x / y) - x + y; y where x is 0 and y >= 0, inf elsewhere outside."""
+    """x log(x / y) - x + y; y if x is 0 and y >= 0, otherwise inf unless both are positive."""
     is_inside, a, b, outside = _inside(x, y)
     c, d = a.astype(np.float64), b.astype(np.float64)
     found = (c * np.log(c / d) - c + d).astype(a.dtype)
@@ -116,7 +116,7 @@ def kl_div(x: Any, y: Any, /) -> Any:
 
 @spells("scipy.special.exprel")
 def exprel(x: Any, /) -> Any:
-    """(e^x - 1) / x; near 0 by its series, whose derivatives are finite."""
+    """(e^x - 1) / x; near 0 by its series, which has finite derivatives."""
     x = floats(x)
     is_near = np.abs(x) < 1e-3
     near, far = np.where(is_near, x, 0.0), np.where(is_near | (x == np.inf), 1.0, x)

@@ -1,7 +1,7 @@
-"""scipy.sparse: what compiled functions may ask of matrices besides their arrays; in loops over these.
+"""scipy.sparse: methods and operators of sparse matrices in compiled functions, as loops over their arrays.
 
-Each function takes a matrix of the formats that its table names. SciPy's classes inherit a method from many places, so
-that functions are found by format and name.
+Each function takes matrices of the formats that its table names. SciPy's classes inherit methods from many places, so
+functions are found by format and name.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def coo_product(a: Any, x: Any) -> Any:
 
 
 def _zeros(a: Any, x: Any, rows: int, columns: int) -> Any:
-    """The product, before there is anything in it."""
+    """An empty array for the product."""
     if not isinstance(x, np.ndarray):
         raise NotImplementedError("a sparse matrix times anything but an array", "write x.toarray(), or np.array(x)")
     if x.ndim == 0:
@@ -68,7 +68,7 @@ def product_from_left(a: Any, x: Any) -> Any:
 
 
 def scaled(a: Any, factor: Any) -> Any:
-    """a * factor, of a number."""
+    """a * factor, for a number."""
     if isinstance(factor, np.ndarray):
         raise NotImplementedError("'*' of a sparse matrix and an array", "write a @ x, or compute with its data")
     return _of_data(a, a.data * factor)
@@ -85,7 +85,7 @@ def negative(a: Any) -> Any:
 
 
 def _of_data(a: Any, data: Any) -> Any:
-    """The same matrix with other numbers."""
+    """The same matrix with other data."""
     places = (a.row.copy(), a.col.copy()) if a.format == "coo" else (a.indices.copy(), a.indptr.copy())
     return type(a)((data, places) if a.format == "coo" else (data, *places), shape=a.shape)
 
@@ -138,7 +138,7 @@ _PROPERTIES: dict[str, Function] = {"nnz": nnz, "size": nnz, "dtype": dtype, "nd
 
 
 def attribute(kind: str, name: str) -> Function | None:
-    """The function that an attribute of a class is, by the class's name, as csr_array; None for what is not compiled.
+    """The function for an attribute of a class, by the class's name, such as csr_array; None if it is not compiled.
 
     A property is called with the matrix; a method is bound to it.
     """

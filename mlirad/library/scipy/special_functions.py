@@ -1,4 +1,4 @@
-"""scipy.special: error functions, gamma functions and what is made of them."""
+"""scipy.special: error functions, gamma functions and functions built from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlirad.library.spells import spells
 
 
 def _version() -> tuple[int, ...]:
-    """Of SciPy, which is not imported for it: that starts the threads of its own BLAS."""
+    """SciPy's version, found without importing SciPy: that would start the threads of its own BLAS."""
     try:
         return tuple(map(int, version("scipy").split(".")[:2]))
     except PackageNotFoundError:  # then nothing here is called
@@ -21,7 +21,7 @@ def _version() -> tuple[int, ...]:
 
 
 NARROW_FIRST = _version() >= (1, 18)
-"""Whether the loops of float32 come first, of all functions but logit."""
+"""Whether SciPy's float32 loops come first, for all functions except logit."""
 
 _ROOT_HALF = math.sqrt(0.5)
 
@@ -29,11 +29,11 @@ _ROOT_HALF = math.sqrt(0.5)
 def floats(*values: Any, narrow: bool = NARROW_FIRST) -> Any:
     """The arguments in the dtype that SciPy computes in: float32 if all are, else float64.
 
-    narrow: float32 also if float32 holds them all, and beside Python's numbers. So it is of functions whose loop of
-    float32 is the first.
+    narrow: float32 also if float32 holds all dtypes, and next to Python numbers. This applies to functions with the
+    float32 loop first.
     """
     dtypes = [np.asarray(value).dtype for value in values if not _is_weak(value)]
-    has_numbers = len([each for each in dtypes if each.kind != "b"]) > 0  # bools beside a Python number are not narrow
+    has_numbers = len([each for each in dtypes if each.kind != "b"]) > 0  # bools next to a Python number are not narrow
     is_narrow = len(dtypes) > 0 and (len(dtypes) == len(values) or (narrow and has_numbers))
     is_narrow = is_narrow and all(each == np.float32 or (narrow and _is_small(each)) for each in dtypes)
     found = [np.asarray(value, dtype=np.float32 if is_narrow else np.float64) for value in values]
@@ -113,7 +113,7 @@ def gammaln(x: Any, /) -> Any:
 
 @spells("scipy.special.loggamma")
 def loggamma(z: Any, /) -> Any:
-    """Of real numbers: nan where the gamma function is negative or has a pole, but at 0."""
+    """log(gamma(x)) for real numbers: nan where the gamma function is negative or has a pole, except at 0."""
     z = floats(z)
     return np.where(z >= 0.0, primitives.lgamma(z), np.nan)[()]
 
@@ -123,7 +123,7 @@ def rgamma(z: Any, /) -> Any:
     z = floats(z)
     whole = np.floor(z)
     is_pole = (z <= 0.0) & (z == whole)
-    # There it is 0, with the derivatives of sin(pi z) / pi times gamma(1 - z).
+    # The function is 0 there, and its derivatives are those of sin(pi z) / pi times gamma(1 - z).
     near = np.where(is_pole & (z > -170.0), z, 0.0)
     sine = np.sin(np.pi * np.where(z == 0.0, near, near - np.floor(near)))
     at_pole = primitives.gamma(1.0 - near) / np.pi * sine
@@ -162,9 +162,9 @@ def _is_pole(x: Any) -> Any:
 
 
 def _off_poles(a: Any, b: Any) -> Any:
-    """Arguments and a factor that give beta also at the poles of gamma, and of infinity. For positive integers n up to
-    -a, beta(a, n) is that of 1 - a - n and n, with the sign of (-1)**n. At other poles it is infinite, and so it is in
-    SciPy at integers beyond 32 bits."""
+    """Arguments and a factor that make beta right at the poles of gamma, and at infinity. For positive integers n up to
+    -a, beta(a, n) equals beta(1 - a - n, n) times (-1)**n. At other poles it is infinite, and so it is in SciPy for
+    integers beyond 32 bits."""
     is_first, is_second = _is_pole(a), _is_pole(b)
     pole, other = np.where(is_first, a, b), np.where(is_first, b, a)
     is_pole = is_first | is_second
@@ -189,7 +189,8 @@ def betaln(a: Any, b: Any, /) -> Any:
 
 
 def log_beta(x: Any, y: Any) -> Any:
-    """Where the larger argument is large, what cancels in log(gamma(b) / gamma(a + b)) is left out."""
+    """The logarithm of beta. If the larger argument is large, terms that cancel in log(gamma(b) / gamma(a + b)) are
+    left out."""
     is_less = x < y  # not np.minimum and np.maximum, which halve the derivatives where x and y are equal
     a, b = np.where(is_less, x, y), np.where(is_less, y, x)
     is_large = (b > 20.0) & (a > 0.0)
@@ -199,7 +200,7 @@ def log_beta(x: Any, y: Any) -> Any:
     ratio = below - (above - 0.5) * np.log1p(below / above) - below * np.log(total)
     rest = stirling_rest(above) - stirling_rest(total)
     found = np.where(is_large, primitives.lgamma(below) + (ratio + rest), plain)
-    # Beside a large b, a negative a is lost in a + b.
+    # Next to a large b, a negative a is lost in a + b.
     is_far = (a < 0.0) & (b > 1e6) & (b > -1e6 * a)
     small, far = np.where(is_far, a, -0.5), np.where(is_far, b, 1e7)
     product = small * (1.0 - small)
@@ -208,6 +209,6 @@ def log_beta(x: Any, y: Any) -> Any:
 
 
 def stirling_rest(x: Any) -> Any:
-    """log gamma(x) - (x - 1/2) log x + x - log(2 pi) / 2 for x > 20, Stirling's series."""
+    """log gamma(x) - (x - 1/2) log x + x - log(2 pi) / 2 for x > 20, by Stirling's series."""
     z = 1.0 / (x * x)
     return (1 / 12 + z * (-1 / 360 + z * (1 / 1260 + z * (-1 / 1680 + z / 1188)))) / x

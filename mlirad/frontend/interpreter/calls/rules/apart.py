@@ -1,4 +1,7 @@
-"""Interprets functions apart: in a private func.func, on copies of values that they may not write."""
+"""Interprets functions apart: in a private func.func, on copies of values that they may not write.
+
+Reads: values. Writes: a func.func. Leaves: the state as it was.
+"""
 
 from __future__ import annotations
 
