@@ -18,7 +18,7 @@ from xdsl.irdl import AnyAttr, VarConstraint, VarOperand, prop_def
 from mlirad.dialect.arrays.places import mask_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
-from mlirad.dialect.core.expr import insert
+from mlirad.dialect.core.expr import Expr, emit, insert
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, text, tuple_of
 from mlirad.dialect.core.op import PureOp
 from mlirad.dialect.core.registry import Properties
@@ -26,6 +26,7 @@ from mlirad.dialect.core.scalars import number
 from mlirad.dialect.core.subset import Range
 from mlirad.dialect.core.upstream import as_indices, counted, size_of_axis
 from mlirad.dialect.ops.constant import ConstantOp
+from mlirad.dialect.ops.movement import repeated
 from mlirad.errors import DTypeError, ShapeError
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
@@ -82,6 +83,17 @@ class IndexedOp(PureOp):
         """The mask of one axis that says which places are meant, if there is one."""
         mask = mask_of(self.indices[0]) if len(self.indices) == 1 else None
         return mask if mask is not None and len(types.shape(mask.type)) == 1 else None
+
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
+        """The same places of each lane; None if the lanes have their own index arrays."""
+        first = len(operands) - len(self.indices)
+        if any(stacked[first:]):
+            return None
+        arrays = [x if is_stacked else repeated(x, lanes) for x, is_stacked in zip(operands, stacked, strict=True)][
+            :first
+        ]
+        axes = [axis + 1 for axis in ints(self.axes)]
+        return [emit(type(self), *arrays, *operands[first:], axes=axes, at=self.position + 1)]
 
     def _kept(self, rank: int) -> list[int]:
         """The axes that no index array is for."""

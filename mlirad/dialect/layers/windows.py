@@ -27,6 +27,7 @@ from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import number, scalar_op
 from mlirad.dialect.core.upstream import empty, filled, segments
 from mlirad.dialect.ops.elementwise import numbers
+from mlirad.dialect.ops.movement import of_lanes
 from mlirad.errors import DTypeError, ShapeError
 from mlirad.library.nn.windowing import check_windows, overlap, windows
 
@@ -58,6 +59,13 @@ class WindowingOp(LinearOp):
     def numpy_source(self, source: NumpySource) -> NumpyText:
         given = (ints(self.axes), ints(self.steps), types.shape(self.results[0].type))
         return source.called(self.spellings[0], source.operand(0), *map(tuple_of, given))
+
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
+        if isinstance(lanes, Expr):
+            return None  # all sizes are static
+        axes, steps = [0, *(axis + 1 for axis in ints(self.axes))], [1, *ints(self.steps)]
+        asked = of_lanes(self.results[0].type, lanes)
+        return [emit(type(self), operands[0], axes=axes, steps=steps, result_type=asked)]
 
     def places(self, parts: Attribute, rank: int) -> tuple[AffineMap, AffineMap]:
         """Where a place of the windows is in the array, of that rank, and in the windows themselves."""

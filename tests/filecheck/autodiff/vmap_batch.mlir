@@ -48,6 +48,20 @@ func.func @unlike(%x: tensor<8xf64>, %n: tensor<8xi64>, %go: i1) -> tensor<8xf64
   func.return %r : tensor<8xf64>
 }
 
+func.func private @places(%x: tensor<5xf64>, %v: tensor<2xf64>) -> tensor<5xf64> {
+  %k = nd.constant {value = dense<[3, 1]> : tensor<2xi64>} : tensor<2xi64>
+  %t = nd.gather %x[%k] {axes = array<i64: 0>, at = 0 : i64} : tensor<5xf64>[tensor<2xi64>] -> tensor<2xf64>
+  %u = nd.mul %t, %v : tensor<2xf64>
+  %y = nd.scatter %u, %x[%k] {axes = array<i64: 0>, at = 0 : i64} : tensor<2xf64> into tensor<5xf64>[tensor<2xi64>]
+  func.return %y : tensor<5xf64>
+}
+
+// CHECK-LABEL: func.func @same_places
+func.func @same_places(%x: tensor<8x5xf64>, %v: tensor<2xf64>) -> tensor<8x5xf64> {
+  %r = ad.vmap @places(%x, %v)() wrt [0] outs [0] : (tensor<8x5xf64>, tensor<2xf64>)() -> (tensor<8x5xf64>)
+  func.return %r : tensor<8x5xf64>
+}
+
 // A matrix-vector product of each lane is one matrix product.
 // CHECK-LABEL: func.func private @layer.vmap
 // CHECK-NEXT: %c = nd.exp %b : f64
@@ -66,3 +80,8 @@ func.func @unlike(%x: tensor<8xf64>, %n: tensor<8xi64>, %go: i1) -> tensor<8xf64
 // CHECK-LABEL: func.func private @steps.vmap.1
 // CHECK: scf.for
 // CHECK: func.call @steps(
+
+// Lanes that share index arrays read and write the same places behind the axis of the lanes.
+// CHECK-LABEL: func.func private @places.vmap
+// CHECK: nd.gather %x[%k] {axes = array<i64: 1>, at = 1 : i64} : tensor<8x5xf64>[tensor<2xi64>] -> tensor<8x2xf64>
+// CHECK: nd.scatter %u, %x[%k] {axes = array<i64: 1>, at = 1 : i64} : tensor<8x2xf64> into tensor<8x5xf64>[tensor<2xi64>]
