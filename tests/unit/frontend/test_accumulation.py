@@ -1,4 +1,4 @@
-"""np.add.at and its like, np.copyto, np.put, np.take, take_along_axis, np.ix_; index arrays where they surprise."""
+"""np.add.at and similar, np.copyto, np.put, np.take, take_along_axis, np.ix_; surprising cases of index arrays."""
 
 from __future__ import annotations
 

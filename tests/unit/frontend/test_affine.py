@@ -1,4 +1,4 @@
-"""Forms and bounds of traced ints, against what the numbers are."""
+"""Forms and bounds of traced ints, against the numbers themselves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mlirad.frontend.values.known_facts import answers, scope, trial
 
 
 def _number(form: affine.Form, numbers: Mapping[SSAValue, int]) -> int:
-    """What a form is, as 64 bits compute it."""
+    """The value of a form, computed in 64 bits."""
     total = form.put(lambda atom: LinearForm(_of_atom(atom, numbers))).constant
     return (total + 2**63) % 2**64 - 2**63
 
@@ -62,7 +62,7 @@ def test_forms_and_proofs_hold(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_bounds_of_nested_loops_hold(seed: int) -> None:
-    """Trips of loops in loops, whose lengths are forms of the outer trips, cut at 0 or divided."""
+    """Iterations of nested loops: the inner lengths are forms of the outer counters, clipped at 0 or divided."""
     draw = random.Random(seed)
     with scope(), building(block := Block(arg_types=[types.I64] * 3)):
         n, i, j = (Expr(arg) for arg in block.args)
@@ -91,7 +91,7 @@ def test_the_bounds_of_nested_loops_hold(seed: int) -> None:
 
 
 def test_answers_follow_the_facts() -> None:
-    """An answer that was computed before a fact, or inside a scope, is not given after it."""
+    """An answer computed before a fact was known, or inside a scope, is not given afterwards."""
     block = Block(arg_types=[types.I64])
     n = Expr(block.args[0])
     with building(block), scope():

@@ -1,4 +1,4 @@
-"""`x.shape = s`: as NumPy where one name holds the array, and refused where another may."""
+"""`x.shape = s`: like NumPy if one name holds the array, and refused if another may hold it too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_name_has_another_view() -> None:
         y.shape = 2, n // 2
         product = y.T @ y
         y.shape = -1
-        y[5] = 7.0  # still the elements that `below` shows
+        y[5] = 7.0  # still the elements shown by `below`
         return product, y, below
 
     for one, other in zip(mlirad.jit(reshaped)(X, 6), reshaped(X, 6), strict=True):
@@ -75,7 +75,7 @@ def test_shapes_that_no_view_has() -> None:
 
 @pytest.mark.parametrize("shapes", [((2, 3),), ((2, 1), (3,)), ((1, 3), (2, 1)), ((2, 2), (2, 2)), ((2, 3), ())])
 def test_what_index_arrays_read_lies_in_order(shapes: tuple[tuple[int, ...], ...]) -> None:
-    """NumPy makes it C-contiguous if they are, and index all axes of the array, however that lies."""
+    """The elements read are C-contiguous if the index arrays are, and index all axes: whatever the array's layout."""
     random = np.random.default_rng(0)
     places = [random.integers(0, 3, shape) for shape in shapes]
     array = random.normal(size=(3,) * len(shapes))

@@ -1,4 +1,4 @@
-"""What may be stored in an array, against NumPy's assignments: values, and refusals with NumPy's texts."""
+"""Values stored in an array, against NumPy's assignments: results, and refusals with NumPy's texts."""
 
 import numpy as np
 import other_numpys
@@ -19,7 +19,7 @@ ERRORS = (ValueError, TypeError, OverflowError)
 
 
 def stored(value, shape, dtype, in_place=None, static=False):
-    """What `assignable` makes of a value, static or traced."""
+    """The result of `assignable` for a value, static or traced."""
     if static:
         return evaluate(lambda: [assignable(value, shape, dtype, in_place)])[0]
     argument = value if isinstance(value, np.ndarray) else np.asarray(value)[()]
@@ -36,8 +36,8 @@ def name(value):
 def test_assignments(value, shape, dtype):
     dtype = np.dtype(dtype)
     if dtype.kind == "b" and not shape and np.shape(value) and np.size(value) == 1:
-        return  # NumPy takes the array's truth, of bools only; we refuse it as of all others
-    # x[0] = value is not quite x0[...] = value: an element takes no array of one element.
+        return  # NumPy takes the array's truth, for bools only; we refuse it as for all others
+    # x[0] = value differs from x0[...] = value: an element accepts no array of one element.
     target = np.zeros(shape or (1,), dtype)
     error = None
     try:

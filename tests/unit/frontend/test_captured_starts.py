@@ -1,6 +1,6 @@
-"""Arrays from around a function as the first values of what a loop or a branch rebinds: nothing writes them.
+"""Captured arrays as the first values of names that a loop or a branch rebinds: nothing writes the arrays.
 
-Every spelling of where the array comes from meets every kind of loop; what does write the array is noticed as before.
+Every spelling of the array's origin meets every kind of loop; real writes to the array are still noticed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 import mlirad
 from mlirad.errors import CompileError
 
-# How the first value is spelled, and what is around the function for it.
+# The spelling of the first value, and the code around the function that defines it.
 SPELLINGS = {
     "global": "START",
     "attribute": "model.state",
@@ -28,7 +28,7 @@ SPELLINGS = {
     "view": "START[::-1]",
     "row": "TABLE[1]",
 }
-# From a start {s} and a number k, a result `u`; n is the number of trips.
+# From a start {s} and a number k, a result `u`; n is the number of iterations.
 LOOPS = {
     "for": "u = {s}\nfor _ in range(n):\n    u = u + k * x",
     "known": "u = {s}\nfor _ in range(3):\n    u = 0.5 * u + k",
@@ -77,7 +77,7 @@ X = np.array([0.5, -0.25, 0.125])
 
 
 def program(text: str, spelling: str) -> tuple[Callable[..., Any], Callable[[], list[np.ndarray]]]:
-    """A function (k, x, n), and what gives the arrays around it; in a module of its own."""
+    """A function (k, x, n), and a function that returns the captured arrays, in a module of its own."""
     body = "\n".join("        " + line for line in text.format(s=SPELLINGS[spelling]).splitlines())
     source = FRAME.format(body=body)
     name = f"<start {abs(hash(source))}>"
@@ -88,7 +88,7 @@ def program(text: str, spelling: str) -> tuple[Callable[..., Any], Callable[[], 
 
 
 def slopes(text: str, spelling: str, n: int) -> tuple[float, float, float]:
-    """The value of plain Python, and central differences by k and along x in the direction of ones."""
+    """The value in plain Python, and central differences by k and along x in the direction of ones."""
 
     def value(k: float, shift: float) -> float:
         f, _ = program(text, spelling)
@@ -121,7 +121,7 @@ def check(kind: str, spelling: str, n: int) -> None:
 PAIRS = [pair for pair in itertools.product(LOOPS, SPELLINGS) if pair[0] != "written after"]
 
 
-# Each kind of loop with one spelling; `make full`: with all, and with no trip, one and many.
+# Each kind of loop with one spelling. `make full`: with all spellings, and with zero, one and many iterations.
 @pytest.mark.parametrize(("kind", "spelling"), PAIRS[:: len(SPELLINGS) + 1], ids=str)
 def test_a_start_is_not_written(kind: str, spelling: str) -> None:
     check(kind, spelling, 4)

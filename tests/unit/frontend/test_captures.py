@@ -1,4 +1,4 @@
-"""What a function takes from around it: arrays are hidden arguments, the rest is guarded."""
+"""The values that a function takes from outside: arrays are hidden arguments, everything else is guarded."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Functions made of functions: composed, curried, returned, stored, decorated; compared with plain Python.
+"""Functions made from functions: composed, curried, returned, stored, decorated; compared with plain Python.
 
-A function is its code and its cells. Only a call of the same code on the same cells is a recursion.
+A function is its code and its cells. Only a call of the same code with the same cells is a recursion.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def nth_derivative(f, n):
 
 
 def derivative_of(f, n):
-    """The same, each derivative a closure."""
+    """The same, with each derivative as a closure."""
     if n == 0:
         return f
 
@@ -137,8 +137,8 @@ def test_layers_of_closures() -> None:
 
 
 def test_one_code_with_other_globals() -> None:
-    """Two functions of one code, one calling the other: no recursion either."""
-    text = jit(lambda x: x)  # a kernel is a leaf, whatever it stands for
+    """Two functions with the same code, one calling the other: this is no recursion either."""
+    text = jit(lambda x: x)  # a kernel is a leaf, whatever function it has
     spaces = [{"inner": text, "by": 2.0}, {"inner": None, "by": 3.0}]
 
     def pattern(x):

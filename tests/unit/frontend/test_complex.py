@@ -1,4 +1,4 @@
-"""Complex numbers are NumPy's: values, dtypes and classes of results, views of the parts, what is refused.
+"""Complex numbers behave as in NumPy: values, dtypes and classes of results, views of the parts, refusals.
 
 Random expressions over all functions that take complex numbers, and programs of each kind. (The derivatives are in
 tests/unit/derivatives/test_complex_derivatives.py.)
@@ -28,7 +28,7 @@ def flat(result: Any) -> list[Any]:
 
 
 def require_numpys(function: Callable[..., Any], *args: Any, units: float = 8) -> None:
-    """What a compiled function gives, and writes, is what Python gives: to `units` in the last place of |z|."""
+    """The compiled function returns and writes the same as Python: to `units` in the last place of |z|."""
     theirs, ours = copy.deepcopy(args), copy.deepcopy(args)
     with np.errstate(all="ignore"):
         expected = flat(function(*theirs))
@@ -45,7 +45,7 @@ def require_numpys(function: Callable[..., Any], *args: Any, units: float = 8) -
 
 
 def from_text(text: str) -> Any:
-    """A function that a text makes, whose source the compiler finds."""
+    """A function made from a text; the compiler finds its source."""
     name = f"<complex {len(linecache.cache)}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     namespace: dict[str, Any] = {"np": np}
@@ -182,7 +182,7 @@ def special(z: Any, w: Any) -> Any:
 
 
 def test_infinities_and_nan() -> None:
-    """As C's Annex G has it, and NumPy. (A product of numbers that overflow is left out: see docs/deviations.md.)"""
+    """As in C's Annex G, and in NumPy. (A product that overflows is left out: see docs/deviations.md.)"""
     numbers = [0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, 1e300]
     z = np.array([complex(x, y) for x in numbers for y in numbers])
     z, w = np.repeat(z, len(z)), np.tile(z, len(z))
@@ -191,7 +191,7 @@ def test_infinities_and_nan() -> None:
     for found, wanted in zip(flat(mlirad.jit(special)(z, w)), expected, strict=True):
         for part in (np.real, np.imag):
             ours, theirs = part(found), part(wanted)
-            is_open = np.isnan(wanted)  # of an infinity beside nan, C leaves the sign open
+            is_open = np.isnan(wanted)  # C leaves the sign of an infinity beside nan open
             np.testing.assert_allclose(*(np.where(is_open, np.abs(each), each) for each in (ours, theirs)), rtol=1e-14)
             zeros = np.isfinite(z) & np.isfinite(w) & (theirs == 0)
             np.testing.assert_array_equal(np.signbit(ours)[zeros], np.signbit(theirs)[zeros])
@@ -229,14 +229,14 @@ def into_real(z: Any) -> Any:
 
 @pytest.mark.parametrize("function", [compares, rounds, largest, searches, medians, to_float, into_real])
 def test_what_is_refused(function: Callable[..., Any]) -> None:
-    """What has no complex numbers, in NumPy or here, is refused at its line."""
+    """Functions that have no complex numbers, in NumPy or here, are refused at their line."""
     with pytest.raises(mlirad.CompileError) as caught:
         mlirad.jit(function)(Z)
     assert __file__ in str(caught.value)
 
 
 def test_keys_and_signatures() -> None:
-    """Complex and real arguments have code of their own; a Python complex is weak."""
+    """Complex and real arguments get code of their own; a Python complex is weak."""
     kernel = mlirad.jit(lambda z: z * 2)
     dtypes = (np.complex64, np.complex128, np.float32)
     assert [kernel(np.ones(2, dtype)).dtype for dtype in dtypes] == list(map(np.dtype, dtypes))
@@ -252,7 +252,7 @@ def solutions(a: Any, b: Any) -> Any:
 
 
 def test_linear_systems() -> None:
-    """By NumPy's own LAPACK loops, to the bit; the derivative is C-linear."""
+    """Computed by NumPy's own LAPACK loops, to the bit; the derivative is C-linear."""
     a, b = M[:, :3] + 2 * np.eye(3), M[:, 1:]
     for x, y in ((a, b), (a.astype(np.complex64), b.astype(np.complex64))):
         for found, wanted in zip(mlirad.jit(solutions)(x, y), solutions(x, y), strict=True):

@@ -1,4 +1,5 @@
-"""Comprehensions whose length only the run knows: loops that fill a list. Compared with Python and with differences."""
+"""Comprehensions with lengths known only at run time: loops that fill a list. Compared with Python and with
+differences."""
 
 from __future__ import annotations
 
@@ -87,7 +88,7 @@ PROGRAMS = [
 def test_what_python_makes(function: Callable[..., Any]) -> None:
     kernel = mlirad.jit(function)
     for n in (0, 1, 3, 7):
-        # Equal to the last bit, and of the same types: `str` shows both.
+        # Equal to the last bit, and with the same types: `str` shows both.
         assert str(kernel(X, n)) == str(function(X, n))
 
 

@@ -1,4 +1,4 @@
-"""Conditions: where only the truth of an expression is asked for, its operands need no common type."""
+"""Conditions: if only the truth of an expression is needed, its operands need no common type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from run_frontend import call, compile_for
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError
 
-# Operands of no common type: static and traced, lists, tuples, arrays of one element, strings and numbers.
+# Operands without a common type: static and traced, lists, tuples, arrays of one element, strings and numbers.
 OPERANDS = ("runs", "()", "'text'", "None", "x[0] > 0", "x[1]", "n", "n > 1", "x[:1]", "0.0", "not x[1]", "0 < n < 3")
 JOINED = (
     "{} and {}",

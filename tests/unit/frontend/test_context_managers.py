@@ -1,4 +1,4 @@
-"""with, of classes with `__enter__` and `__exit__`, of np.errstate and warnings; and super() in methods."""
+"""with statements: classes with `__enter__` and `__exit__`, np.errstate and warnings; and super() in methods."""
 
 from __future__ import annotations
 

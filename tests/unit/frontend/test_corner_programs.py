@@ -1,4 +1,4 @@
-"""Python and NumPy where they surprise: values, what is left in the arguments, exceptions, and what is refused."""
+"""Surprising cases of Python and NumPy: values, final contents of the arguments, exceptions, and refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REFUSED = [case for case in CASES if case.refused is not None]
 
 
 def fresh(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Copies that share nothing, in the layout of the originals."""
+    """Copies that share nothing, with the layout of the originals."""
     return tuple(np.array(x) if isinstance(x, np.ndarray) else copy.deepcopy(x) for x in args)
 
 
@@ -60,5 +60,5 @@ def overlapping(x):
 
 
 def test_the_right_side_is_read_in_full_first() -> None:
-    """NumPy 2.4.6 reads what it has just written here: it gives [0 0 2 6 6 5 6 7]."""
+    """NumPy 2.4.6 reads elements here that it has just written: it gives [0 0 2 6 6 5 6 7]."""
     assert is_same(call(overlapping, np.arange(8.0)), np.array([0.0, 0, 2, 4, 6, 5, 6, 7]))

@@ -1,4 +1,5 @@
-"""Arrays of sizes that come from arguments, against NumPy: every function that makes arrays, with and without dtype."""
+"""Arrays with sizes that come from arguments, against NumPy: every function that makes arrays, with and without
+dtype."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions on operands of every dtype and kind: as NumPy gives them, or as a row of docs/deviations.md says."""
+"""Expressions on operands of every dtype and kind: the same as in NumPy, or as a row of docs/deviations.md says."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def natively(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def checked(count: int, seed: int, run: Callable[..., Any]) -> Tally:
-    """That many checks, of pairs of operands drawn at random."""
+    """This many checks, of randomly drawn pairs of operands."""
     tally, draw = Tally(), random.Random(seed)
     pairs = list(dtype_checks.pairs())
     draw.shuffle(pairs)

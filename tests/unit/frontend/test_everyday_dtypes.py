@@ -1,6 +1,6 @@
-"""Everyday loops on float32 and uint8 arrays: what plain Python computes, in its dtype; none of them is refused.
+"""Everyday loops on float32 and uint8 arrays: the same result and dtype as in plain Python, and none is refused.
 
-The numbers that they begin from are Python's, and those that they add are NumPy's.
+They begin with Python numbers, and add NumPy numbers.
 """
 
 from __future__ import annotations
@@ -566,7 +566,7 @@ def masked(x, m):
 
 
 def over_some(N):
-    """Loops of a number of trips that only the run knows."""
+    """Loops with an iteration count known only at run time."""
 
     @program(f32, N)
     def mean(x, n):

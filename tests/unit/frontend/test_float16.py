@@ -1,4 +1,4 @@
-"""float16: stored as such, computed as NumPy does, in float32, each result rounded once."""
+"""float16: stored as float16, computed in float32 as in NumPy, each result rounded once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ X, Y = (RNG.standard_normal(1001).astype(np.float16) for _ in range(2))
 
 
 def ties() -> np.ndarray:
-    """Numbers halfway between two halves, and a little beside, normal and subnormal; the ends of the range."""
+    """Numbers halfway between two halves, and slightly off, normal and subnormal; the ends of the range."""
     wide = HALVES[np.isfinite(HALVES)].astype(np.float64)
     next_one = np.nextafter(HALVES[np.isfinite(HALVES)], np.float16(np.inf)).astype(np.float64)
     middle = (wide + next_one) / 2
@@ -74,7 +74,7 @@ def test_programs_give_numpys_bits(function: Callable[[Any, Any], Any]) -> None:
 
 
 def test_conversions_are_rounded_once() -> None:
-    """From float64 by way of float32, in which it must not be rounded to nearest; vectors, and one by one."""
+    """From float64 through float32, which must not round to nearest; in vectors, and one by one."""
 
     def one_by_one(x: Any, out: Any) -> Any:
         for i in range(len(x)):
@@ -143,7 +143,7 @@ def test_second_derivative_and_tape() -> None:
 
 
 def test_memory_is_of_halves() -> None:
-    """Two bytes an element: what follows an array in memory is not touched."""
+    """Two bytes per element: memory after an array is not touched."""
     buffer = np.full(64, 7, np.float16)
     mlirad.jit(lambda x: np.exp(x, out=x))(buffer[:33])
     np.testing.assert_array_equal(buffer[33:], 7)
@@ -158,7 +158,7 @@ def test_code_for_halves_is_kept_on_disk(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_processor_without_conversions_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "has_halves", lambda: False)
-    half = Float16Type()  # an instance of its own, which nothing has been found out about
+    half = Float16Type()  # a new instance, without any findings
     function = func.FuncOp("f", ([half], [half]))
     function.body.block.add_op(func.ReturnOp(function.body.block.args[0]))
     (problem,) = CpuTarget().check(ModuleOp([function]))

@@ -70,7 +70,7 @@ def only_by_kind(x):
 
 
 def scaled_by(k):
-    """Its parameter lives on in what it returns, through the branches there."""
+    """Its parameter lives on in its result, through the branches there."""
 
     def g(v):
         if v > 0:

@@ -197,7 +197,7 @@ def test_it_is_a_loop_whatever_its_trips() -> None:
         assert kernel(0.3, n) == pytest.approx(of_trips(0.3, n))
     text = kernel.lower(0.3, 3).as_text("tensor")
     assert text.count("scf.for") == 1 and text.count("nd.sin") == 1
-    # One kernel for all of them, whose memory is what the elements need.
+    # One kernel for all sizes, with only as much memory as the elements need.
     assert kernel.last_memory() < 2.2 * 8 * 100_000
     memory = []
     for n in (10_000, 20_000):
@@ -220,7 +220,7 @@ def test_returned_as_lists_and_arrays() -> None:
     np.testing.assert_array_equal(found[0], wanted[0])
     assert found[1] == wanted[1]
     np.testing.assert_array_equal(found[2], wanted[2])
-    found[0][0][0] = 7.0  # arrays of their own
+    found[0][0][0] = 7.0  # with arrays of its own
     assert found[0][1][0] == wanted[0][1][0]
 
 
@@ -247,7 +247,7 @@ def test_errors_of_the_run() -> None:
         jit(popped)(0.5, 3)
 
 
-# What is appended is referred to by Python's list: written later, it changes the list.
+# Python's list refers to an appended object, so a later write to the object changes the list.
 
 
 def written_each_trip(y, n):

@@ -1,4 +1,4 @@
-"""What refusals say besides what is wrong: names for names, the user's own line, and no name of the compiler's."""
+"""Hints of refusals: similar names, the user's own line, and never a name of the compiler."""
 
 # Mistakes are tested too.
 # pyright: reportAttributeAccessIssue=false, reportUndefinedVariable=false, reportMissingImports=false
@@ -135,7 +135,7 @@ def test_what_is_far_from_everything_gets_no_name() -> None:
     assert hints.closest("quaternion", dir(np)) is None and hints.did_you_mean("zzz", ["sin"]) is None
 
 
-# --- what is only an effect -------------------------------------------------------------------------------------
+# --- called only for an effect ----------------------------------------------------------------------------------
 
 
 def test_what_is_called_for_its_effect_is_named_before_its_argument() -> None:
@@ -276,7 +276,7 @@ def test_ctrl_c_in_a_compilation_shows_no_frames_of_the_compiler(monkeypatch: py
     assert np.array_equal(kernel(X), loops(X))
 
 
-# --- no name of the compiler's ----------------------------------------------------------------------------------
+# --- no name of the compiler ------------------------------------------------------------------------------------
 
 INTERNAL = re.compile(
     r"mlirad\.(frontend|dialect|jit|lowering|autodiff|targets)|Traced|StandIn|NeedStatic|Poison|\bRef\b|\bSSA|\$\w|%\w"

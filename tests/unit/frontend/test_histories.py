@@ -20,9 +20,9 @@ Y = np.array([0.3, 0.5, 0.7])
 
 
 def check(seed: int, native: bool) -> str:
-    """What happened to a random program: "value", "derivative", or why it was refused. A wrong number fails.
+    """The outcome of a random program: "value", "derivative", or why it was refused. A wrong number fails.
 
-    Code that uses what it has not computed fails too: the pipeline and `Interpreted` verify it.
+    Code that uses values that it has not computed fails too: the pipeline and `Interpreted` verify it.
     """
     function, args = history(seed), (Y, 0.4, 6)
     kernel = jit(function) if native else Interpreted(function, "tensor")

@@ -1,4 +1,4 @@
-"""Index arrays against NumPy: values, shapes, side effects, refusals; and what they are compiled to."""
+"""Index arrays against NumPy: values, shapes, side effects, refusals; and the ops that they are compiled to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTEGERS = (np.int64, np.int32, np.int8, np.uint8, np.uint64)
 
 
 def random_index(rng: random.Random, shape: tuple[int, ...]) -> tuple[tuple, list]:
-    """An index with arrays in it, as source text with names i0, i1, ...; and those arrays."""
+    """An index that contains arrays, as source text with names i0, i1, ...; and those arrays."""
     spread = rng.choice([(2,), (3,), (2, 3), (1,), (0,)])
     entries: list[str] = []
     arrays: list[np.ndarray] = []

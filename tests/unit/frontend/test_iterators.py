@@ -1,4 +1,4 @@
-"""iter and next, `__iter__` of the user's classes, set comprehensions, sorted() by keys of the run."""
+"""iter and next, `__iter__` of the user's classes, set comprehensions, sorted() by keys known only at run time."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def in_order(x, y):
     sorted_in_place = [x[2], x[0], x[1]]
     sorted_in_place.sort()
     stable = sorted([x[0], x[1], x[2]], key=lambda v: v > 0.5, reverse=True)
-    arrays[0][0] = 7.0  # of the array itself
+    arrays[0][0] = 7.0  # views of the array itself
     by_two = sorted(pairs, key=lambda p: (p[1] % 2, p[0]))
     known = sorted(["bb", "a"], key=len), sorted({3, 1, 2}), sorted(range(5), key=lambda k: -k)
     return sorted(pairs, key=lambda p: -p[0]), sorted_in_place, stable, by_two, known, sorted(x, key=lambda v: v * v)

@@ -1,4 +1,4 @@
-"""Lists that are of unlike lengths on the branches of an if: compared with Python, derivatives with differences."""
+"""Lists with different lengths on the branches of an if: compared with Python, derivatives with differences."""
 
 from __future__ import annotations
 

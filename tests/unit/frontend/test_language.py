@@ -1,4 +1,4 @@
-"""The Python that is compiled: calls, closures, containers, loops and branches, against Python itself."""
+"""The part of Python that is compiled: calls, closures, containers, loops and branches, against Python itself."""
 
 from __future__ import annotations
 

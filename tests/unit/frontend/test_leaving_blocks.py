@@ -1,7 +1,7 @@
-"""Loops that are left, or whose trips are cut short, around writes of arrays: no trip copies an array.
+"""Loops that are left, or have shortened iterations, around writes to arrays: no iteration copies an array.
 
-Where `continue`, `break` or `return` stands on one side of an if, that side yields the array as it is, so that the
-other side updates it in place. Work is counted at stage `bufferized`, in elements touched.
+If `continue`, `break` or `return` is on one side of an if, that side yields the array unchanged, so the other side can
+update it in place. Work is counted at stage `bufferized`, in elements touched.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def array(n: int) -> np.ndarray:
 
 
 def work(function, n: int) -> int:
-    """On the same rows again and again, as what a trip does depends on its row."""
+    """Always on the same rows, since the work of an iteration depends on its row."""
     a = np.tile(array(8), (n // 8, 1))
     return work_of(parse(function.lower(a).as_text("bufferized")), [a])
 

@@ -1,5 +1,5 @@
-"""What is done with lists that loops fill: slices, sums, pops and insertions; and lists indexed by what only the run
-knows. Compared with Python and with differences."""
+"""Operations on lists that loops fill: slices, sums, pops and insertions; and lists with indices known only at run
+time. Compared with Python and with differences."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def of_arrays(x, n):
 
 
 def waves(x, n):
-    """A queue, as programs that search in breadth have it."""
+    """A queue, as in programs for breadth-first search."""
     queue, grid = [(0, 0)], np.full((4, 4), np.inf)
     grid[0, 0] = x[0]
     while queue:
@@ -108,7 +108,7 @@ def outcome(function: Callable[..., Any], *args: Any) -> str:
 def test_what_python_does(function: Callable[..., Any]) -> None:
     kernel = jit(function)
     for n in (0, 1, 3, 4, 8):
-        # Equal to the last bit, of the same types, or the same error: `str` shows all of it.
+        # Equal to the last bit, with the same types, or the same error: `str` shows all of it.
         assert outcome(kernel, X, n) == outcome(function, X, n)
 
 

@@ -1,4 +1,4 @@
-"""Classes that a class statement inside the function makes."""
+"""Classes defined by a class statement inside the function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops of coupled numbers are loops, whatever they begin with and however long the chain of numbers is."""
+"""Loops over coupled numbers stay loops, whatever their first values and however long the chain of numbers."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_number_that_does_not_vary_stays_known():
         axis, order = 0, 0
         for _ in range(n):
             e, d, c, b, a = d, c, b, a, np.sum(x, axis=axis)[1] + 0.5 * e
-            order = axis  # bound in each trip, and needed as a number in the next
+            order = axis  # bound in each iteration, and needed as a number in the next
             axis = order * 1
         return a + 2 * b + 3 * c + 4 * d + 5 * e
 

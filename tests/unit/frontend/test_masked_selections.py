@@ -1,4 +1,4 @@
-"""Masks against NumPy: values, side effects, reductions, selections as arrays; and what raises."""
+"""Masks against NumPy: values, side effects, reductions, selections as arrays; and exceptions."""
 
 from __future__ import annotations
 
@@ -414,7 +414,7 @@ def test_lengths_that_differ_are_numpys_error_at_the_line(function: Callable[...
     if function is truth:
         assert isinstance(raised.value, CompileError)
         return
-    if function is put_rows:  # NumPy has other words for the same where it is no mask of all axes
+    if function is put_rows:  # NumPy's text differs if the mask does not cover all axes
         assert "could not broadcast input array from shape (2,5) into shape (3,5)" in text
         return
     assert str(wanted.value).strip().rstrip(".") in text

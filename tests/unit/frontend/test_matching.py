@@ -1,4 +1,4 @@
-"""match, against Python: static subjects, and numbers that only the run knows."""
+"""match, against Python: static subjects, and numbers known only at run time."""
 
 from __future__ import annotations
 

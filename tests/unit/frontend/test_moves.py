@@ -1,4 +1,4 @@
-"""What a loop hands on from name to name takes few passes over its body, and stays what it is in Python."""
+"""Values that a loop passes from name to name need few passes over its body, and have Python's results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ START = np.array([0.0, 0.25, 0.5])
 
 
 def compiled(text: str, name: str) -> Callable[..., Any]:
-    """A function f of a text, which the compiler finds."""
+    """A function f defined by a text, which the compiler finds."""
     text = f"import numpy as np\n{text}"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     scope: dict[str, Any] = {"START": START}
@@ -28,7 +28,7 @@ def compiled(text: str, name: str) -> Callable[..., Any]:
 
 
 def shared(count: int) -> str:
-    """Names that begin as one array."""
+    """Names that initially refer to one array."""
     names = [f"s{k}" for k in range(count)]
     shift = [f"        {names[k]} = {names[k - 1]}" for k in range(count - 1, 0, -1)]
     lines = [f"    {' = '.join(names)} = np.zeros(3)", "    for i in range(n):", *shift]
@@ -37,7 +37,7 @@ def shared(count: int) -> str:
 
 
 def captured(count: int) -> str:
-    """Every third name begins as an array from around the function, and the loop is a `while`."""
+    """Every third name begins as a captured array, and the loop is a `while`."""
     names = [f"s{k}" for k in range(count)]
     lines = [f"    {name} = {'START' if k % 3 == 0 else f'{k} * np.ones(3)'}" for k, name in enumerate(names)]
     lines += ["    while n > 0:", f"        {', '.join(names)} = q + 0.25 * {names[-1]}, {', '.join(names[:-1])}"]
@@ -76,7 +76,7 @@ def keyed(count: int) -> str:
 
 
 def types(count: int) -> str:
-    """Python's numbers that become NumPy's, one after the other."""
+    """Python numbers that become NumPy numbers, one after the other."""
     names = [f"s{k}" for k in range(count)]
     lines = [f"    {' = '.join(names)} = 0", "    for i in range(n):"]
     lines += [f"        {', '.join(names)} = np.sin(q) + 0.25 * {names[-1]}, {', '.join(names[:-1])}"]
@@ -100,7 +100,7 @@ def under_if(count: int) -> str:
 
 
 def captured_under_if(count: int) -> str:
-    """Names that begin as one array, moved at once if something holds, behind an if that has nothing to do with it."""
+    """Names that initially refer to one array, all moved at once under a condition, behind an unrelated if."""
     names = [f"s{k}" for k in range(count)]
     lines = [f"    {' = '.join(names)} = START", "    top = 0.0", "    for i in range(n):"]
     lines += ["        if s0[0] > top:", "            top = s0[0]", "        if top < 9.0:"]
@@ -125,7 +125,7 @@ CHAINS = [shared, captured, rows, listed, keyed, types, nested, *UNDER_IF]
 
 @pytest.fixture
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The passes over bodies that are made, as they are made."""
+    """Counts the passes over loop bodies."""
     made: list[int] = []
     one_pass = loop_ops.one_pass
 
@@ -311,7 +311,7 @@ def test_numbers_that_an_if_leaves_as_they_are() -> None:
 
 
 def require_as_in_python(seed: int, size: int | None = None) -> None:
-    """Values, and what is written in arguments and captured arrays."""
+    """Values, and writes to arguments and captured arrays."""
     model = random_moves.moves(seed, size)
     kernel = Interpreted(model.function, "tensor")
     start = model.function.__globals__["START"]
@@ -337,7 +337,7 @@ def test_four_hundred_random_moves(first: int) -> None:
         require_as_in_python(seed, size=3)
 
 
-# Loops in loops, where a name is another array on some paths: its old one stays visible to the caller, or to a view.
+# Nested loops in which a name is another array on some paths: its old array stays visible to the caller, or in a view.
 REBOUND = {
     "rows of it are gone over": """
 def f(x, y):
@@ -392,7 +392,7 @@ def test_names_that_become_other_arrays_in_nested_loops(name: str, passes: list[
     x, y = np.array([0.75, 0.25, 1.0]), np.linspace(-0.5, 1.0, 12).reshape(4, 3)
     text = kernel.lower(x, y).as_text("tensor")
     assert text.count("scf.for") + text.count("scf.while") >= 2
-    assert len(passes) <= 60, passes  # 4 loops and more: thousands, if the passes of nested searches multiply
+    assert len(passes) <= 60, passes  # 4 loops or more: thousands, if the passes of nested searches multiply
     for f_y, k_y in ((y.copy(), y.copy()), (y[::-1].copy(), y[::-1].copy())):
         assert kernel(x, k_y) == pytest.approx(f(x, f_y), rel=1e-12)
         np.testing.assert_allclose(k_y, f_y, rtol=1e-12)

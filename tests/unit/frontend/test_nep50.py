@@ -127,7 +127,7 @@ KINDS = [bool, int, float]
 
 
 def values_of(source):
-    """Numbers of a dtype or of a Python kind, the ends of its range among them."""
+    """Numbers of a dtype or of a Python kind, including the ends of its range."""
     if source is bool or source == np.dtype(bool):
         numbers = [False, True]
     elif source is int or (isinstance(source, np.dtype) and source.kind in "iu"):
@@ -141,7 +141,7 @@ def values_of(source):
 
 
 def told(function, *args, **kwargs):
-    """What it gives, or the class of the error."""
+    """Its result, or the class of its error."""
     try:
         with np.errstate(all="ignore"):
             return function(*args, **kwargs)
@@ -167,10 +167,10 @@ def test_powers(exponent):
         for of_numpy, power in ((False, operator.pow), (True, np.power)):
             is_python = isinstance(base, type) and isinstance(exponent, type) and not of_numpy
             expected = told(power, operand, number)
-            # The operators of Python's numbers make ints of bools before they ask.
+            # Python's arithmetic on bools is arithmetic on ints, before nep50 is asked.
             asked = [int if is_python and each is bool else each for each in (base, exponent)]
             found = told(nep50.power_dtypes, *asked, number, of_numpy=of_numpy, of_array=of_array)
-            if expected is ValueError or expected is OverflowError:  # refused by the value, after the dtype is known
+            if expected is ValueError or expected is OverflowError:  # refused by its value, after the dtype is known
                 assert found[-1].kind in "iu" and number < 0
             elif expected is TypeError:
                 assert found is TypeError
@@ -188,7 +188,7 @@ def by_index_array(target, number):
 
 @pytest.mark.parametrize("source", [*DTYPES, *KINDS], ids=str)
 def test_stores(source):
-    """What is cast never raises; where a number must fit, one that does not raises."""
+    """A value that is cast never raises; if a number must fit, some value raises."""
     for dtype, number in itertools.product(DTYPES, values_of(source)):
         limits = np.iinfo(dtype) if dtype.kind in "iu" else None
         whole = 0 if limits is None else told(int, number)
@@ -208,7 +208,7 @@ def test_stores(source):
 
 @pytest.mark.parametrize("left", [*DTYPES, *KINDS], ids=str)
 def test_joins(left):
-    """A join has NumPy's dtype if one number is NumPy's; it holds the numbers of both, but ints that no float is."""
+    """A join has NumPy's dtype if one number is NumPy's; it holds both numbers, except ints that are no float."""
     for right in [*DTYPES, *KINDS]:
         dtype = nep50.joined(left, right)
         assert dtype == nep50.joined(right, left)
@@ -231,7 +231,7 @@ def test_joins(left):
 
 
 def test_there_is_no_second_table():
-    """Nothing else of the frontend asks NumPy what dtypes become, or finds which Python number a dtype holds."""
+    """No other file of the frontend asks NumPy for result dtypes, or decides which Python number a dtype holds."""
     asked = {"result_type", "promote_types", "can_cast", "resolve_dtypes", "min_scalar_type", "common_type"}
     found = []
     for path in Path(nep50.__file__).parent.glob("*.py"):

@@ -1,4 +1,4 @@
-"""Syntax that Python 3.11 cannot read, and what 3.12 and 3.13 have changed: annotations of types, f-strings, scopes."""
+"""Syntax that Python 3.11 cannot read, and changes in 3.12 and 3.13: annotations of types, f-strings, scopes."""
 
 from __future__ import annotations
 

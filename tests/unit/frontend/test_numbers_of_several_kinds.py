@@ -1,4 +1,4 @@
-"""Numbers of several classes, as the path is: used where these mean one thing, refused where they mean two."""
+"""Numbers with different classes on different paths: used where all classes mean the same, refused elsewhere."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ FLOATS = (
     *("x[int(s)]", "s > 0.5", "np.array([s, 1.0])", "s * 2.5 * k", "(s + 0.5) * k", "np.full(2, s, float)"),
     *("np.sqrt(k * 1.0 + s)", "(s * 2 // 3) * x", "max(s, 1.0) * x", "k / (s + 1)"),
 )
-"""Of a number that is 0 where the loop does not run, and a float where it does."""
+"""Uses of a number that is 0 if the loop does not run, and a float otherwise."""
 INTS = (
     *(
         "k * s",
@@ -167,7 +167,7 @@ def test_an_index_that_is_a_bool_and_then_a_number_is_not_a_number():
 
 
 def test_states_that_begin_as_ints_and_are_coupled_stay_in_their_loop():
-    """Some become Python's floats, others NumPy's: neither meets the other in a way that would need to be known."""
+    """Some become Python floats, others NumPy floats: no operation on two of them depends on which."""
 
     def f(q, dt, n):
         s, e, r = 0, 0, 1

@@ -207,7 +207,7 @@ def test_tensordot():
 
 
 def of(function, *args, **kwargs):
-    """A call with static arguments behind the traced ones."""
+    """A call with static arguments after the traced ones."""
 
     def called(*xs, **more):
         named = {**kwargs, **more}
@@ -280,7 +280,7 @@ COUNTED = [
 
 @pytest.mark.parametrize(("args", "kwargs"), COUNTED)
 def test_long_counts_are_numpys_to_the_bit(args, kwargs):
-    """Longer ones are counted by the code, not stored in it."""
+    """Longer ones are computed by the code, not stored in it."""
     want = np.arange(*args, **kwargs)
     got = mlirad.jit(lambda: np.arange(*args, **kwargs))()
     assert got.dtype == want.dtype and np.array_equal(got, want)
@@ -292,7 +292,7 @@ def test_long_linspaces_are_numpys_to_the_bit(args):
 
 
 def test_huge_counts_take_no_room():
-    """No constant of as many numbers is in the code, nor an array of them in memory where they are used."""
+    """The code contains no constant with that many numbers, and no such array exists in memory when they are used."""
     f = mlirad.jit(lambda x: np.sum(np.cos(np.arange(x.size)) * x))
     assert f(np.ones(200_000)) == pytest.approx(np.sum(np.cos(np.arange(200_000))), rel=1e-9)
     assert len(f.lower(np.ones(200_000)).as_text("llvmir")) < 20_000

@@ -1,4 +1,4 @@
-"""Objects of the user's classes that are made in the program: what Python makes of the same class."""
+"""Objects of the user's classes created in the program: the same results as from the class in Python."""
 
 # The programs are given objects that pyright does not know, and some are wrong.
 # pyright: reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false

@@ -1,4 +1,4 @@
-"""Static arguments of odd kinds: what is refused is refused at the user's line, and no error is the compiler's own."""
+"""Static arguments of odd kinds: refusals are at the user's line, and no error is an internal error of the compiler."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ CALLS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_errors_are_documented_ones(name: str) -> None:
-    """They are CompileErrors at a line of this file; what is raised when the code runs is not looked at."""
+    """All are CompileErrors at a line of this file. Exceptions raised by the running code are ignored."""
     call = CALLS[name]
     every = 1 if os.environ.get("MLIRAD_FULL") else 4
     for odd in ODD[list(CALLS).index(name) % every :: every]:

@@ -1,4 +1,4 @@
-"""`x[True]` and `x[m > 0]` where m is a number: one bool is a mask of a new axis, of one element or none."""
+"""`x[True]` and `x[m > 0]` for a number m: a single bool is a mask of a new axis, with one element or none."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ INDICES = [
 
 
 def outcome(function: Callable[..., Any], *args: Any) -> tuple[Any, ...]:
-    """The result and the arguments after it, or the error."""
+    """The result and the arguments afterwards, or the error."""
     args = copy.deepcopy(args)
     try:
         result = function(*args)
@@ -100,7 +100,7 @@ def count(x, m):
 
 
 def compared(x, m):
-    """What functions for arrays and numbers write."""
+    """Writes by functions that take arrays and numbers."""
     y = np.asarray(x).copy()
     y[y > 4.0] = 0.5
     return y

@@ -1,6 +1,6 @@
-"""Operators on every two kinds of operand: lists, tuples and dicts with numbers of Python's and NumPy's, and arrays.
+"""Operators on every pair of kinds of operands: lists, tuples and dicts with Python and NumPy numbers, and arrays.
 
-A list is an array beside a number of NumPy's, and none beside a number of Python's: `[1.0, 2.0] == 1.0` is False.
+A list is an array next to a NumPy number, but not next to a Python number: `[1.0, 2.0] == 1.0` is False.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def outcome(function: Any) -> Any:
 
 
 def is_same(want: Any, got: Any, is_filled: bool) -> bool:
-    """is_filled: whether a loop has filled one of the operands. Where Python's list has both kinds of floats, all the
-    floats of such a list are NumPy's (docs/deviations.md)."""
+    """is_filled: whether a loop has filled one of the operands. If Python's list has both kinds of floats, all floats
+    of a filled list are NumPy's (docs/deviations.md)."""
     if type(want) is not type(got):
         return False
     if is_filled and isinstance(want, list) and {type(each) for each in want} == {float, np.float64}:
@@ -68,11 +68,11 @@ def is_same(want: Any, got: Any, is_filled: bool) -> bool:
 
 
 def judged(pairs: list[tuple[str, str, str]]) -> list[str]:
-    """The expressions that differ from Python's, with both values. What is refused is right."""
+    """The expressions with values that differ from Python's, and both values. Refusals count as right."""
     wrong = []
     for number, (left, operator, right) in enumerate(pairs):
         body = f"return {left} {operator} {right}"
-        if operator in IN_PLACE:  # what the name was before may be another object
+        if operator in IN_PLACE:  # the name may have been another object before
             body = f"left = before = {left}; left {operator} {right}; return left, before"
         source, name = SOURCE.format(body), f"<operators {number}>"
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
@@ -82,7 +82,7 @@ def judged(pairs: list[tuple[str, str, str]]) -> list[str]:
         if isinstance(want, Exception):
             is_right = isinstance(got, CompileError | type(want))
         else:
-            # What decides the order of two lists may be a bool of Python's or of NumPy's (docs/deviations.md).
+            # The bool that decides the order of two lists may be Python's or NumPy's (docs/deviations.md).
             is_order = operator in ("<", ">=") and isinstance(want, bool | np.bool_)
             is_equal = is_same(want, got, "grown" in (left, right)) or (is_order and bool(want == got))
             is_right = isinstance(got, CompileError) or is_equal
@@ -140,7 +140,7 @@ def test_arithmetic_of_a_list_and_a_number_of_python_is_refused_as_python_refuse
 
 @pytest.mark.parametrize("jit", [mlirad.jit, lambda f: f], ids=["compiled", "python"])
 def test_a_list_to_which_an_array_is_added_in_place_is_an_array(jit):
-    """NumPy's `+` comes before the list's, so that nothing is appended."""
+    """NumPy's `+` takes precedence over the list's, so nothing is appended."""
 
     def f(x):
         xs = ys = [1.0, 2.0, 3.0]

@@ -1,6 +1,6 @@
-"""`print` in compiled functions: the text is Python's, wherever it stands, and an error of it is at the user's line."""
+"""`print` in compiled functions: the text is Python's, wherever the print is, and its errors are at the user's line."""
 
-# Formats of all kinds are tested, wrong ones too.
+# Formats of all kinds are tested, including wrong ones.
 # ruff: noqa: UP031, UP032, F507, F524
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Named:
 
 
 def printed(function: Callable[..., Any], *args: Any) -> str:
-    """What a call prints to both files; the exception that it raises is the last line."""
+    """The output of a call to both files, with its exception, if any, as the last line."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         try:
@@ -62,7 +62,7 @@ def everything(x, n, small):
     print("%5.2f and %d%% of %-12s|%r" % (s, n, x[:1], x[0]), "%(a)s" % {"a": s}, "%s" % x)
     print("{:>10} {y!r} {{}} {:e}".format(s, n, y=x[0]), ", ".join([str(s), repr(n), format(s, ".1f")]))
     text = "s is " + str(s) + f" {s!r:>30} {n:05d} {n:x} {x[0] + 1:{6}.{2}f}"
-    x[0] = 100  # the text has been made
+    x[0] = 100  # the text has already been composed
     print(text, file=sys.stderr, flush=True)
     print(float(s), int(s), bool(s > 1), s > 1, np.float32(s), np.uint8(200), np.int8(-3), 10**18 + n, "Ünicode\n\t{}")
     print(small.astype(np.uint8), small.astype(np.float16), small.T, x[1:2, None], np.nan * s, -s * 0, 1e300 * s)
@@ -82,7 +82,7 @@ def test_the_text_is_pythons() -> None:
     for _ in range(4):
         assert printed(kernel, *copied()) == expected
     assert printed(Interpreted(everything), *copied()) == expected
-    with np.printoptions(precision=3, legacy="1.13"):  # whatever NumPy shows at the time
+    with np.printoptions(precision=3, legacy="1.13"):  # whatever NumPy's print options are at the time
         assert printed(kernel, *copied()) == printed(everything, *copied())
 
 
@@ -144,7 +144,7 @@ class Full:
 
 
 class Calling:
-    """A file that calls the kernel that is printing."""
+    """A file that calls the kernel that is printing to it."""
 
     def __init__(self, function: Callable[[], Any]):
         self.function, self.texts = function, list[str]()
@@ -243,7 +243,7 @@ def wrong_formats(x, n, which):
     elif which == 3:
         print("{} {}".format(n))
     else:
-        print(f"{n:c}")  # a character that there is not
+        print(f"{n:c}")  # a character that does not exist
     return n
 
 

@@ -1,4 +1,4 @@
-"""What is evaluated while compiling is pure: hidden state is compiled, or refused at its line, and never frozen."""
+"""Only pure callables are evaluated while compiling: hidden state is compiled, or refused at its line, never frozen."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ NOISY = Noisy()
 
 
 def walked(*arguments: str, code: str = "") -> tuple[list[dict[str, str]], dict[str, dict[str, int]]]:
-    """The calls that are not good, and the counts, of a walk in a process of its own."""
+    """The failing calls, and the counts, from a walk in a process of its own."""
     run = (
         f"import runpy, sys; sys.argv = {[str(WALK), *arguments]!r}; runpy.run_path({str(WALK)!r}, run_name='__main__')"
     )
@@ -374,7 +374,7 @@ def test_in_the_next_process_they_are_refused_too(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
-# --- what changes is seen -----------------------------------------------------------------------------------------
+# --- changes are noticed ----------------------------------------------------------------------------------------
 
 
 class Unit(float):

@@ -1,4 +1,4 @@
-"""raise and assert: the exception and its text are Python's, numbers of the run included."""
+"""raise and assert: the exception and its text are Python's, including run-time numbers."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_exception_is_pythons(function: Callable[..., Any]) -> None:
     assert type(found) is type(expected)
     place, _, message = text.partition("\n")[0].partition(" ")
     own = str(expected.args[0] if expected.args else "")
-    assert message == own.partition("\nassert ")[0]  # pytest adds what it has found out of an assert
+    assert message == own.partition("\nassert ")[0]  # pytest adds its own findings about an assert
     assert place.split(":")[0].endswith("test_raising.py") and "raise" in text + "raise" * ("assert" in text)
     interpreted = raised(Interpreted(function), *args)
     assert type(interpreted) is type(expected) and message in str(interpreted.args[0])

@@ -1,4 +1,4 @@
-"""Random time loops over 2 to 64 coupled states are compiled as loops; a delay line takes few passes, of any size."""
+"""Random time loops over 2 to 64 coupled states are compiled as loops; a delay line of any size takes few passes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ARGUMENTS = (0.3, 0.05)
 
 
 UNROLLED = {707}
-"""Two arrays that begin as one change places in an inner `while` of two trips, which is run twice."""
+"""Two arrays that begin as the same one are swapped in an inner `while` of two iterations, which runs twice."""
 
 
 def is_looped(model: random_models.Model) -> bool:
@@ -38,11 +38,11 @@ def require_value(model: random_models.Model) -> None:
 
 
 def require_derivative(model: random_models.Model) -> bool:
-    """Whether the derivatives were compared: forward with reverse, and both with differences where nothing jumps."""
+    """Whether the derivatives were compared: forward with reverse, and both with differences unless something jumps."""
     q, dt, trips = *ARGUMENTS, 4
     forward = mlirad.jvp(lambda q: model.function(q, dt, trips), (q,), (1.0,))[1]
     reverse = mlirad.grad(lambda q: model.function(q, dt, trips))(q)
-    # A value that is infinite or nan has a derivative that is nan, in every mode.
+    # If a value is infinite or nan, its derivative is nan, in every mode.
     assert reverse == pytest.approx(forward, rel=1e-9, abs=1e-12, nan_ok=True), model.text
     if model.body in ("if", "move if") or model.loop == "for known":
         return False
@@ -73,7 +73,7 @@ def test_models_have_derivatives() -> None:
 
 
 def passes_over(model: random_models.Model, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How often the bodies of its loops are interpreted."""
+    """How often the bodies of the function's loops are interpreted."""
     passes = 0
     one_pass = loop_ops.one_pass
 
@@ -127,7 +127,7 @@ def test_passes_of_every_coupling(capsys: pytest.CaptureFixture[str], monkeypatc
                 seconds.append(time.process_time() - start)
             cells = (f"{count} / {each:.2f}" for count, each in zip(passes, seconds, strict=True))
             lines.append(f"| {coupling} | {holder}, {body} | {' | '.join(cells)} |")
-            # A type that moves against the order of the body takes a pass for each state.
+            # A type that moves against the order of the body takes one pass for each state.
             moves_against = coupling == "against" and holder in random_models.NUMBERS
             assert passes[-1] <= (sizes[-1] + 4 if moves_against else 16), lines[-1]
     with capsys.disabled():

@@ -1,4 +1,4 @@
-"""What NumPy refuses for a rank, an axis or a shape is refused or raised here; everything else has NumPy's value."""
+"""A rank, axis or shape that NumPy refuses is refused or raised here too; everything else has NumPy's value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def function(case: Case) -> Any:
 def outcome(called: Any, arguments: tuple[Any, ...]) -> Any:
     try:
         return called(*arguments)
-    except Exception as error:  # what NumPy raises is compared
+    except Exception as error:  # NumPy's exception is compared
         return error
 
 
@@ -108,7 +108,7 @@ FOUND = (
     ),
     *(("np.sum(x, axis=True)", (2, 3)), ("np.any(x, axis=-1)", "NumPy's"), ("np.einsum('->', x)", ())),
 )
-"""Calls that were wrong once, with the shape of x."""
+"""Calls that once gave wrong results, with the shape of x."""
 
 
 @pytest.mark.parametrize(("call", "shape"), FOUND)

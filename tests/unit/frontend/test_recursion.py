@@ -1,4 +1,4 @@
-"""Functions that call themselves, with what they do to arrays, lists and names; compared with Python."""
+"""Functions that call themselves, and their effects on arrays, lists and names; compared with Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mlirad.testing.interpreted import Interpreted
 
 
 def same(function, *args):
-    """Native, interpreted and Python's values and side effects are one."""
+    """Values and side effects are the same natively, interpreted and in Python."""
     plain, interpreted, native = (copy.deepcopy(args) for _ in range(3))
     expected = function(*plain)
     for values, run in ((interpreted, Interpreted(function, "tensor")), (native, mlirad.jit(function))):
@@ -37,7 +37,7 @@ def _equal(got, expected) -> None:
         assert got.dtype == expected.dtype
         np.testing.assert_allclose(got, expected, rtol=1e-12)
     else:
-        # A Python number on one path and NumPy's on another become NumPy's on both.
+        # A number that is Python's on one path and NumPy's on another becomes NumPy's on both.
         assert isinstance(got, type(expected)) or type(expected) in (int, float)
         assert got == pytest.approx(expected, rel=1e-12)
 
@@ -260,12 +260,12 @@ def test_recursion_in_loops_and_loops_in_recursion() -> None:
 
 
 def polymorphic(x, n, acc):
-    """An int at first, a float from the first call on."""
+    """An int at first, and a float from the first recursive call on."""
     return acc if n == 0 else polymorphic(x, n - 1, acc * x)
 
 
 def depth(n, at=0):
-    """A static number that differs from call to call."""
+    """A static number that differs between calls."""
     return at if n <= 0 else depth(n - at - 1, at + 1)
 
 

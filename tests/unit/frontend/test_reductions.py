@@ -1,4 +1,4 @@
-"""Reductions that ops spell, with all of NumPy's arguments; the derivative of a product where elements are 0."""
+"""Reductions that are ops, with all of NumPy's arguments; the derivative of a product with zero elements."""
 
 from __future__ import annotations
 

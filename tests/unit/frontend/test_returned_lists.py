@@ -1,4 +1,4 @@
-"""Lists that loops fill, returned: what plain Python returns, whatever their length."""
+"""Returned lists that loops fill: the same as in plain Python, whatever their length."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Y = np.array([0.3, 0.5, 0.7])
 
 
 def check_same(found: Any, wanted: Any) -> None:
-    """Equal, of the same types all the way down."""
+    """Equal, with the same types all the way down."""
     assert type(found) is type(wanted), (found, wanted)
     if dataclasses.is_dataclass(wanted):
         found, wanted = vars(found), vars(wanted)
@@ -182,7 +182,7 @@ def test_in_a_dict_of_the_caller() -> None:
 
 
 def fresh(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A copy that no kernel knows yet, as another process would have it."""
+    """A copy that no kernel knows yet, as in another process."""
     assert isinstance(function, FunctionType)
     made = FunctionType(function.__code__, function.__globals__, function.__name__)
     made.__module__, made.__qualname__ = function.__module__, function.__qualname__

@@ -1,4 +1,4 @@
-"""How much room the arrays of a list have: enough for all that loops append, and not much more than that."""
+"""The capacity of a list's arrays: enough for everything that loops append, and not much more."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mlirad.dialect.ops.constant import ConstantOp
 from mlirad.testing.interpreted import Interpreted
 from mlirad.xdsl_support.verify import InvalidOp
 
-# A nest of loops, written from outside to inside: what appends is in the innermost body.
+# Nested loops, written from the outside in: the append is in the innermost body.
 LINES = {
     "counted": "for {i} in range(n):",
     "known": "for {i} in range(3):",
@@ -54,7 +54,7 @@ def program(nest: tuple[str, ...]) -> tuple[str, Any]:
 
 
 def nests() -> list[tuple[str, ...]]:
-    """A loop, and up to two things in it. A while must append to come to its end."""
+    """A loop, and up to two things in it. A while must append in order to end."""
     found = [(first, *rest) for first in LOOPS for n in (1, 2) for rest in itertools.product(LINES, repeat=n)]
     return [nest for nest in found if "while" not in nest[:-1]]
 
@@ -127,7 +127,7 @@ def test_what_is_not_run_needs_no_room(function) -> None:
 
 
 def test_code_that_uses_what_it_has_not_computed_is_not_run() -> None:
-    """A module that says so is found before anything is made of it."""
+    """An op that uses a later value is found before anything is built from the module."""
 
     def doubled(x):
         return x + x

@@ -1,4 +1,4 @@
-"""Arrays that a mask selects on one path only: at the join they have a length that only the run knows."""
+"""Arrays that a mask selects on one path only: after the join their length is known only at run time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def chosen(x, m, c):
     w = np.sqrt(x)
     if c < 0:
         w = w[m]
-    w += z[0]  # w is a new array on both paths, so that it may be written
+    w += z[0]  # w is a new array on both paths, so it may be written
     return total, z - z.max(), w, len(w)
 
 

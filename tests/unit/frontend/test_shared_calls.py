@@ -1,4 +1,4 @@
-"""Calls of one function from many places: one func.func for each function and signature, and results as NumPy's."""
+"""Calls of one function from many places: one func.func for each function and signature, and NumPy's results."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def to_a_power(x, a):
 
 
 def chosen_by(x, a):
-    """Where a is not known, two arrays of different lengths meet."""
+    """If a is unknown, two arrays of different lengths meet."""
     total = 0.0
     for i in range(x.shape[0]):
         total = 0.5 * total + np.sin(x[i])
@@ -106,7 +106,7 @@ def nested(x, a):
 
 
 def calls_of(helper: Callable[..., Any], count: int, *more: str) -> Callable[..., Any]:
-    """A function that calls a helper so often, each time on what the call before has given."""
+    """A function that calls a helper this often, each time on the previous result."""
     arguments = ", ".join(("x", *more))
     lines = [f"x = helper({arguments}) * 0.5" for _ in range(count)]
     return written(
@@ -137,7 +137,7 @@ def difference(function: Callable[..., Any], x: np.ndarray, along: np.ndarray) -
 
 
 def agree(function: Callable[..., Any], x: np.ndarray = X) -> None:
-    """Values, gradients and second derivatives of what the function gives, summed."""
+    """The values, gradients and second derivatives of the function, summed."""
     along = np.cos(np.arange(float(len(x))))
     f, given = summed(function), x.copy()
     np.testing.assert_allclose(mlirad.jit(function)(x.copy()), function(given), rtol=1e-12)
@@ -175,7 +175,7 @@ def given_floats(helper: Callable[..., Any], *floats: float) -> Callable[..., An
     return written(f"def program(x):\n    x = x * 1.0\n{calls}    return x\n", helper)
 
 
-# Where the first calls agree, one function is made of theirs, and one of the others.
+# If the first calls agree, they share one function, and the other calls another.
 @pytest.mark.parametrize(("floats", "count"), [(np.arange(0.5, 1.4, 0.1), 1), ((0.5, 0.5, 0.5, 0.5, 0.7, 0.9, 0.9), 2)])
 @pytest.mark.parametrize("helper", [smoothed, with_weights, nested])
 def test_different_floats_are_arguments(helper: Callable[..., Any], floats: tuple[float, ...], count: int) -> None:
@@ -226,7 +226,8 @@ def test_helpers_that_write_in_their_arguments_are_shared() -> None:
 
 
 def test_what_helpers_write_is_the_callers() -> None:
-    """Into arrays, views of them and one array given twice; the pullback needs what is overwritten."""
+    """Writes into arrays, into views of them, and into one array passed twice; the pullback needs the overwritten
+    elements."""
 
     def swept(y, x, a):
         for i in range(y.shape[0]):
@@ -248,7 +249,7 @@ def test_what_helpers_write_is_the_callers() -> None:
 
 
 def test_helpers_that_write_few_elements_are_inlined() -> None:
-    """A caller's loop would store the array as it is at each of their calls."""
+    """A caller's loop would store the whole array at each of these calls."""
 
     def relaxed(y, i):
         for k in range(2):
@@ -379,7 +380,7 @@ def test_what_a_helper_refuses_is_refused_at_its_line() -> None:
 
 
 def test_what_is_refused_with_shared_calls_is_compiled_without() -> None:
-    """Of an array of a size that data decide, the caller's tape would have no size."""
+    """For an array with a size that data decide, the caller's tape would have no size."""
 
     def positive(x, a):
         parts = []
@@ -440,7 +441,8 @@ def test_the_tape_grows_by_what_a_trip_stores() -> None:
 
 
 def test_work_of_readers_in_loops_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call that reads some elements of an array adds to its cotangent in place: no trip is as long as the array."""
+    """A call that reads a few elements of an array adds to its cotangent in place: no iteration takes as long as the
+    array."""
     monkeypatch.setattr(Repeats, "is_worth_sharing", property(lambda self: len(self.sites) >= 2))
 
     def program(x):
@@ -459,7 +461,7 @@ def test_work_of_readers_in_loops_is_linear(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_lists_of_a_helper_inside_loops_of_the_caller() -> None:
-    """What a shared function appends to lists of its own makes no room in its caller."""
+    """A shared function appends to its own lists, which makes no room in its caller."""
 
     def helper(x, a):
         parts = []
@@ -491,7 +493,7 @@ def test_library_functions_that_may_fail_name_each_call() -> None:
 
 
 def test_library_functions_are_shared() -> None:
-    """Their loops count from one constant to another: no index fails."""
+    """Their loops count from one constant to another: no index can fail."""
 
     def program(x):
         x = np.cumsum(np.cumsum(np.cumsum(x) * 0.3) * 0.3)
@@ -502,7 +504,7 @@ def test_library_functions_are_shared() -> None:
 
 
 def test_many_helpers_are_found_in_a_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each time that the build starts again for a function, what was interpreted so far is little."""
+    """Each time the build restarts for a function, little has been interpreted so far."""
     from mlirad.frontend import build as building
 
     rounds = 0

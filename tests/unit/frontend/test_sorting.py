@@ -33,7 +33,7 @@ def all_sorts(a, axis, kind):
 
 def require_same(found: Any, wanted: Any) -> None:
     assert found.dtype == wanted.dtype and found.shape == wanted.shape
-    assert found.tobytes() == wanted.tobytes()  # nan and the signs of zeros included
+    assert found.tobytes() == wanted.tobytes()  # including nan and the signs of zeros
 
 
 @pytest.mark.parametrize("name", ARRAYS)

@@ -1,4 +1,4 @@
-"""What a store, a cast and a power make of numbers of any kind: NumPy's dtypes, NumPy's numbers, NumPy's errors."""
+"""Stores, casts and powers of numbers of any kind: NumPy's dtypes, NumPy's numbers, NumPy's errors."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ STORES += (added, added_to_one, cast)
 
 
 def outcome(function: Callable[..., Any], *args: Any) -> str:
-    """The result, its dtype and what it left in the arguments; or what it raises."""
+    """The result, its dtype and the final arguments; or the exception."""
     args = tuple(x.copy() if isinstance(x, np.ndarray) else x for x in args)
     try:
         with np.errstate(all="ignore"):
@@ -199,9 +199,9 @@ def same_powers(function: Callable[..., Any], pairs: Sequence[tuple[Any, Any]]) 
         wanted = outcome(function, base, exponent)
         told = outcome(kernel, base, exponent)
         if "dtype('O')" in wanted and told != wanted:
-            wanted = "OverflowError"  # Python's ints grow; those that are computed while compiling, too
+            wanted = "OverflowError"  # Python's ints grow, even while compiling
         if function is raised and wanted == "TypeError" and told == "ValueError":
-            continue  # two errors in one line: which one is raised first
+            continue  # two errors in one line: either may be raised first
         assert told == wanted, (function.__name__, repr(base), repr(exponent))
 
 

@@ -1,4 +1,4 @@
-"""Python's operators on traced values: where Python's rules hold, where NumPy's, and what must be static."""
+"""Python's operators on traced values: where Python's rules apply, where NumPy's, and which values must be static."""
 
 import math
 import operator

@@ -1,4 +1,5 @@
-"""Slices whose start and length only the run knows: NumPy's values, NumPy's side effects, and loops that stay loops."""
+"""Slices with starts and lengths known only at run time: NumPy's values, NumPy's side effects, and loops that stay
+loops."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from mlirad.errors import CompileError
 
 
 def agree(function: Any, *args: Any) -> None:
-    """The compiled function gives what the plain one gives, and leaves the same in its arguments."""
+    """The compiled function returns the same as the plain one, and leaves the same in its arguments."""
     mine, theirs = copy.deepcopy(args), copy.deepcopy(args)
     expected = function(*theirs)
     actual = call(function, *mine)
@@ -46,7 +47,7 @@ def test_algorithms_stay_loops(function):
 
 
 def test_known_bounds_leave_no_arithmetic():
-    """A slice up to the number of an iteration has that number for its size; no clipping, and no check of sizes."""
+    """A slice up to the iteration number has that number as its size: no clipping, and no check of sizes."""
     text = str(compile_for(cholesky, SPD).module)
     assert "nd.minimum" not in text and "nd.wrap_index" not in text
     assert "could not" not in text and "do not match" not in text
@@ -76,7 +77,7 @@ def test_aliases_are_read_before_they_are_written(n):
     agree(shifts, X.copy(), n)
 
 
-# --- what does not match ----------------------------------------------------------------------------------------
+# --- mismatches -------------------------------------------------------------------------------------------------
 
 
 def adds(x, n):
@@ -125,7 +126,7 @@ MISMATCHES = {
 
 @pytest.mark.parametrize("function", MISMATCHES, ids=lambda f: f.__name__)
 def test_sizes_that_do_not_match_raise_at_run_time(function):
-    """As NumPy does, with both sizes; and not where they match."""
+    """As in NumPy, with both sizes in the message; and no error if they match."""
     array, right, wrong, message = MISMATCHES[function]
     agree(function, array.copy(), right)
     with pytest.raises(CheckFailed) as failure:
@@ -146,7 +147,7 @@ def test_equal_sizes_need_no_check():
     assert "broadcast" not in text.replace("nd.broadcast", "") and "do not match" not in text
 
 
-# --- what must be static ----------------------------------------------------------------------------------------
+# --- sizes that must be static ----------------------------------------------------------------------------------
 
 
 def returned(x, n):
@@ -270,7 +271,7 @@ def test_a_slice_of_one_length_that_fits_is_static():
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_bounds_are_clipped_as_numpy_clips(seed, tmp_path):
-    """The interpreter refuses a slice that is out of range: what was proven must be so."""
+    """The interpreter refuses a slice out of range: proofs must be right."""
     path = tmp_path / "program.py"
     path.write_text(program(seed))
     f = runpy.run_path(str(path))["f"]

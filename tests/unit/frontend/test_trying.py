@@ -1,4 +1,4 @@
-"""try: goes the way that is known while compiling; what only the run decides is refused."""
+"""try: the compiler decides which way it goes; if only the run can decide, it is refused."""
 
 # pyright: reportPossiblyUnboundVariable=false, reportCallIssue=false, reportArgumentType=false
 # (The programs are what is tested.)
@@ -245,7 +245,7 @@ def test_what_the_run_decides_is_refused(function, message):
 
 
 def test_a_refusal_of_the_compiler_is_not_caught():
-    """What mlirad refuses, Python may do: a handler would hide it."""
+    """Python may do what mlirad refuses: a handler would hide the refusal."""
 
     def hidden(x):
         try:
@@ -273,7 +273,7 @@ def doubled(x, factor=2.0):
 
 
 def numpys_own(x):
-    """Functions of NumPy that only Python's code defines."""
+    """Functions of NumPy that exist only as Python code."""
     c = np.polynomial.chebyshev.chebval(x, np.array([1.0, 2.0, 3.0]))
     return doubled(np.linalg.norm(x) * c + np.polynomial.polynomial.polyval(x, x), factor=3.0)
 

@@ -1,4 +1,4 @@
-"""np.add.outer, np.minimum.reduce and their like, against NumPy: values, dtypes, gradients, refusals."""
+"""np.add.outer, np.minimum.reduce and similar methods, against NumPy: values, dtypes, gradients, refusals."""
 
 from __future__ import annotations
 

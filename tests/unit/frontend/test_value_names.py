@@ -1,4 +1,4 @@
-"""Values in dumps are called as the user's variables, at every stage of MLIR."""
+"""Values in dumps are named after the user's variables, at every stage of MLIR."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def test_the_names_of_variables() -> None:
 
 
 def test_the_number_of_a_trip_is_no_element() -> None:
-    """Only `for i in range(n)` binds its variable to the number of the trip; other elements are computed from it."""
+    """Only `for i in range(n)` binds its variable to the number of the iteration; other elements are computed from
+    it."""
 
     def f(x):
         total = 0.0

@@ -1,6 +1,6 @@
-"""View or copy: functions of NumPy, of arrays in every layout, written through; under jit and all transforms.
+"""View or copy: writes through the results of NumPy's functions, for every layout, under jit and all transforms.
 
-Whether a write is seen in the argument and in the result is what NumPy says; or the question is refused.
+Either a write is visible in the argument and in the result exactly as in NumPy, or the program is refused.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def found_by(how: str, functions: dict[str, Any], array: np.ndarray) -> Any:
 
 
 def verdict(case: Case, how: str, functions: dict[str, Any]) -> str:
-    """Same, refused, or what is wrong."""
+    """`same`, `refused`, or the difference."""
     numpys, own = case.array(), case.array()
     try:
         wanted, error = functions["f"](numpys), None
@@ -82,7 +82,7 @@ def test_a_sample(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["reshape", "squeeze", "transpose", "copy"])
 def test_a_method_of_a_number_gives_a_number(name: str) -> None:
-    """Of a 0-d array it gives an array, which can be written."""
+    """For a 0-d array it returns an array, which can be written."""
 
     def written(x):
         y = getattr(x, name)(*(((),) if name == "reshape" else ()))
@@ -114,7 +114,8 @@ def test_the_summary_has_every_transform() -> None:
 
 @pytest.mark.parametrize("operand", ["s", "x", "p"])
 def test_a_function_of_a_number_gives_what_numpys_gives(operand: str) -> None:
-    """np.reshape(s, ()) calls the method of s: a number of NumPy's gives a number, an array of rank 0 such an array."""
+    """np.reshape(s, ()) calls the method of s: for a NumPy number it returns a number, for an array of rank 0 an
+    array."""
     calls = ("squeeze({})", "reshape({}, ())", "transpose({})", "real({})", "copy({})", "permute_dims({})", "ravel({})")
     for call in (*calls, "moveaxis({}, [], [])", "clip({}, 0, 1)", "expand_dims({}, 0)", "asarray({})"):
         namespace: dict[str, Any] = {"np": np}

@@ -1,4 +1,4 @@
-"""Views against NumPy's own: reading and writing through chains of indices, transposes, flips and reshapes."""
+"""Views against NumPy's: reading and writing through chains of indices, transposes, flips and reshapes."""
 
 import itertools
 import random
@@ -41,7 +41,7 @@ def random_index(rng, shape, traced):
     if rng.random() < 0.3:
         entries.insert(rng.randrange(len(entries) + 1), Ellipsis)
         shape_after = len(shape) - axis
-        # Entries after the ellipsis index the last axes: they may be out of range there, so keep them in range.
+        # Entries after the ellipsis index the last axes and may be out of range there, so keep them in range.
         place = entries.index(Ellipsis)
         if any(e is not None for e in entries[place + 1 :]) and shape_after:
             return tuple(e for e in entries if e is not Ellipsis)
@@ -60,7 +60,7 @@ def factors(rng, size):
 
 
 class Chain:
-    """One random chain, applied to a View and to NumPy's array alike."""
+    """One random chain, applied to a View and to a NumPy array alike."""
 
     def __init__(self, rng, kinds=("index", "transpose", "flip", "reshape", "squeeze", "ravel", "diagonal")):
         self.rng = rng
@@ -72,7 +72,7 @@ class Chain:
         return ("traced", len(self.numbers) - 1)
 
     def plan(self, array):
-        """Steps (kind, argument), each valid on what NumPy has after those before it."""
+        """Steps (kind, argument), each valid on NumPy's result of those before it."""
         steps = []
         for _ in range(self.rng.randrange(1, 6)):
             kind = self.rng.choice(self.kinds)
@@ -243,7 +243,7 @@ def test_chains_are_normalised():
     assert [type(step) for step in windows.steps] == [Windows]
     for index in (2, (2, 1), (slice(None), 1), (slice(1, 2), slice(0, 3, 2)), (slice(4, None, -2), 0)):  # slices of x
         assert [type(step) for step in compose(windows, index).steps] == [Affine]
-    assert len({compose(view, 2).steps, compose(view, 3).steps}) == 1  # where it starts is no part of the steps
+    assert len({compose(view, 2).steps, compose(view, 3).steps}) == 1  # the start is no part of the steps
 
 
 def test_a_full_slice_emits_nothing_and_an_element_is_one_op():
@@ -331,7 +331,7 @@ def slice_of(make):
     ],
 )
 def test_slices_of_one_length_with_traced_bounds(make, length):
-    """Either the slice that NumPy gives, or a ValueError where NumPy's has another length."""
+    """Either NumPy's slice, or a ValueError if NumPy's slice has another length."""
     x = np.arange(10) * 10
     right = refused = 0
     for i in range(-14, 15):
@@ -344,7 +344,7 @@ def test_slices_of_one_length_with_traced_bounds(make, length):
             continue
         refused += 1
         assert isinstance(failure, CheckFailed) and failure.error == "ValueError"
-        # A stop beyond the end that cuts nothing off is the only slice refused although its length is right.
+        # A stop beyond the end that cuts nothing off is the only slice that is refused although its length is right.
         assert len(expected) != length or not -10 <= make(i).start < 10 or make(i).start < 0 <= make(i).stop
     assert right >= 3 and (refused or length == 0)
 
@@ -371,7 +371,7 @@ def test_slices_of_one_length_with_traced_bounds(make, length):
 )
 @pytest.mark.parametrize("length", [0, 1, 2, 10])
 def test_other_lengths_are_those_of_numpy(make, length):
-    """Reading and writing, wherever the bounds lie, far outside too."""
+    """Reading and writing with any bounds, including ones far outside."""
     x = np.arange(length) * 10
     for i in [*range(-14, 15), 2**61, -(2**61)]:
 

@@ -1,6 +1,7 @@
-"""Numbers that are Python's on one path and NumPy's on another: what plain Python computes, or a refusal at the line.
+"""Numbers that are Python's on one path and NumPy's on another: the result of plain Python, or a refusal at the line.
 
-A Python number takes the dtype of what it meets (NEP 50), so which of the two a number is decides what `m - 10` is.
+A Python number takes the dtype of the other operand (NEP 50), so the value of `m - 10` depends on which of the two m
+is.
 """
 
 from __future__ import annotations
@@ -94,14 +95,14 @@ DTYPES = (np.uint8, np.int8, np.int32, np.int64, np.uint64, np.float32, np.float
 
 
 def dtype_and_numbers(value: Any, loosely: bool) -> tuple[Any, str]:
-    """A value's numbers and its dtype; loosely: a number may be Python's, whose dtype does not count."""
+    """The numbers and the dtype of a value. loosely: a number may be Python's, and then its dtype does not count."""
     array = np.asarray(value)
     is_number = not isinstance(value, np.ndarray) and loosely
     return array.astype(float).tolist(), "" if is_number else str(array.dtype)
 
 
 def is_same_or_refused(function: Callable[..., Any], *args: Any) -> bool:
-    """Whether the kernel gives what the function does; False: it is refused, at a line of this file."""
+    """Whether the kernel gives the function's result; False: it is refused, at a line of this file."""
     try:
         with np.errstate(all="ignore"):
             wanted = function(*args)
@@ -123,7 +124,7 @@ def is_same_or_refused(function: Callable[..., Any], *args: Any) -> bool:
     return True
 
 
-# What is done with the joined number, and in which dtypes it cannot be refused.
+# Uses of the joined number, and the dtypes in which they cannot be refused.
 USES: tuple[tuple[Callable[[Any], Any], tuple[Any, ...]], ...] = (
     (lambda m: m, DTYPES),
     (lambda m: m > 3, DTYPES),
@@ -174,7 +175,7 @@ def test_all_joins(join) -> None:
 
 
 def of_largest(join: Callable[[Any], Any], dtype: Any) -> int:
-    """The uses of the largest and smallest numbers of a dtype, which others may not hold."""
+    """Uses of the largest and smallest numbers of a dtype, which other dtypes may not hold."""
     info = np.iinfo(dtype) if np.dtype(dtype).kind in "iu" else np.finfo(dtype)
     accepted = 0
     for use, _ in (*USES, *OF_FLOATS):
@@ -186,7 +187,7 @@ def of_largest(join: Callable[[Any], Any], dtype: Any) -> int:
     return accepted
 
 
-# What Python computes in floats, of integers too.
+# Operations that Python computes in floats, even for integers.
 OF_FLOATS: tuple[tuple[Callable[[Any], Any], tuple[Any, ...]], ...] = (
     (lambda m: m * 1.5, (np.float64,)),
     (lambda m: 0.5 - m, (np.float64,)),
@@ -199,7 +200,7 @@ OF_FLOATS: tuple[tuple[Callable[[Any], Any], tuple[Any, ...]], ...] = (
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_largest_numbers(dtype) -> None:
-    """A uint64 beyond int64 was negative where a float was made of it."""
+    """A uint64 beyond int64 once became a negative float."""
     assert of_largest(in_a_loop, dtype) >= 15
 
 

@@ -1,4 +1,4 @@
-"""Sliding windows: views whose elements overlap, which see each write in their base, and are not written themselves."""
+"""Sliding windows: views with overlapping elements, which show every write to their base, and are read-only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mlirad.errors import CompileError
 
 
 def same_as_numpy(function: Callable[..., Any], *arguments: Any) -> None:
-    """Values, writes in the arguments, and which results share memory, as in NumPy."""
+    """Values, writes to the arguments, and which results share memory, as in NumPy."""
     numpys, own = ([np.copy(x) if isinstance(x, np.ndarray) else x for x in arguments] for _ in range(2))
     expected = function(*numpys)
     require_same((numpys, expected), (own, mlirad.jit(function)(*own)))
@@ -27,7 +27,7 @@ def helper(w, i):
 
 
 def smoothed(x):
-    """Writes in the base between reads of its windows."""
+    """Writes to the base between reads of its windows."""
     w = sliding_window_view(x, 3)
     total = x[0] * 0
     for i in range(w.shape[0]):

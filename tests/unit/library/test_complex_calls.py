@@ -1,4 +1,4 @@
-"""Every function that is compiled, of complex numbers: what NumPy gives, or refused."""
+"""Every compiled function with complex numbers: NumPy's result, or a refusal."""
 
 from __future__ import annotations
 

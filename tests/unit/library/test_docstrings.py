@@ -1,6 +1,6 @@
-"""The examples in NumPy's docstrings of each function of the library: a kernel gives and writes what NumPy does.
+"""The examples in NumPy's docstrings of each function of the library: a kernel returns and writes the same as NumPy.
 
-NumPy itself computes calls of constants. So the first list among literal arguments becomes an argument of the kernel.
+NumPy itself computes calls with constants. So the first list among literal arguments becomes an argument of the kernel.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Lifted(ast.NodeTransformer):
 
 
 def examples(name: str) -> list[tuple[str, str, dict[str, Any]]]:
-    """The expressions of a docstring that call the function; the functions and names that it has before each."""
+    """The expressions of a docstring that call the function, each with the functions and names defined before it."""
     module, _, short = name.rpartition(".")
     text = getattr(import_module(module), short).__doc__ or ""
     space: dict[str, Any] = {"np": np}
@@ -80,7 +80,7 @@ def examples(name: str) -> list[tuple[str, str, dict[str, Any]]]:
                 exec(example.source, space)
             except Exception:
                 if not example.exc_msg:
-                    break  # what needs another package, or is no more in this NumPy
+                    break  # needs another package, or no longer exists in this NumPy
     return found
 
 
@@ -121,11 +121,11 @@ def test_examples(name: str, source: str, functions: str, space: dict[str, Any],
         assert reason is not None, f"{source}: {found}"
         pytest.skip(reason)
     assert reason is None, "it is compiled: take it out of REFUSED"
-    if name == "numpy.unique_values":  # in no certain order
+    if name == "numpy.unique_values":  # in no defined order
         found, wanted = np.sort(found), np.sort(wanted)
     if name == "numpy.linalg.eigvals" and isinstance(wanted, np.ndarray):
         wanted = wanted.astype(complex)  # a row of docs/deviations.md
     require_same(found, wanted)
-    if "overwrite_input" not in source:  # which leaves it open what is in the array afterwards
+    if "overwrite_input" not in source:  # which leaves the array's later contents undefined
         for one, other in zip(ours, own, strict=True):
             require_same(one, other)

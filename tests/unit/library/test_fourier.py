@@ -1,4 +1,4 @@
-"""numpy.fft is NumPy's own pocketfft, to the bit; the derivatives are transforms, too."""
+"""numpy.fft is NumPy's own pocketfft, to the bit; the derivatives are transforms too."""
 
 from __future__ import annotations
 

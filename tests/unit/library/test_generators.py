@@ -1,6 +1,6 @@
 """`numpy.random.Generator` in kernels: NumPy's own stream and states, whatever draws; refusals.
 
-A kernel draws with many methods, so that a number too few or too many of one changes all that follows.
+A kernel draws with many methods, so one number too few or too many changes all later ones.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ CASES: list[Any] = [(reals, LAM), (gammas, LAM), (integers, LAM, 9), (orders, np
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
 def test_streams_and_states_are_numpys(case: Any) -> None:
-    """With all bit generators, and twice from one: what a kernel leaves behind, NumPy goes on with."""
+    """With all bit generators, and twice from one: NumPy continues from the state that a kernel leaves."""
     function, *args = case
     kernel = mlirad.jit(function)
     for kind in BIT_GENERATORS:
@@ -143,7 +143,7 @@ def test_every_method_is_tried() -> None:
 
 
 def walk(rng, other, n):
-    """Draws in a loop, a branch, a while loop, some of which nothing needs, and of two generators in turn."""
+    """Draws in a loop, a branch and a while loop, some of them unused, and from two generators in turn."""
     total, count = 0.0, 0
     for i in range(n):
         z = rng.normal()
@@ -192,7 +192,7 @@ def dropout(rng, x):
 
 
 def test_generators_around_and_in_containers() -> None:
-    """A captured one is the one that is there at the call; five calls of a kernel give five masks."""
+    """A captured generator is the one present at the call; five calls of a kernel give five masks."""
     global GLOBAL
     GLOBAL = np.random.default_rng(3)
     found = [captured() for _ in range(3)]
@@ -258,7 +258,7 @@ def draws(rng, n):
 
 
 def test_threads() -> None:
-    """Two threads on two generators draw what each would alone; on one, no number is drawn twice."""
+    """Two threads on two generators draw the same as each would alone; on one generator, no number is drawn twice."""
     kernel, n = mlirad.jit(draws), 200_000
     rngs = [np.random.default_rng(seed) for seed in range(2)]
     expected = [kernel(np.random.default_rng(seed), n) for seed in range(2)]

@@ -13,7 +13,7 @@ from library_outcomes import outcome_of, require_same
 import mlirad
 from mlirad.testing.interpreted import Interpreted
 
-np: Any = numpy  # whose types would refuse the calls that raise an exception
+np: Any = numpy  # its types would refuse the calls that raise an exception
 
 WHOLE = np.random.default_rng(5).normal(size=(3, 4))
 ARRAYS = (

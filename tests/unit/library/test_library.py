@@ -1,4 +1,4 @@
-"""Each function of the library against the function that it spells: values, dtypes, exceptions, and derivatives."""
+"""Each function of the library against the function that it implements: values, dtypes, exceptions, and derivatives."""
 
 # Mistakes are tested too.
 # pyright: reportCallIssue=false, reportArgumentType=false
@@ -26,7 +26,7 @@ from mlirad.errors import UnsupportedSyntaxError
 from mlirad.library import index, make_index, spells
 from mlirad.testing.interpreted import Interpreted
 
-# Calls of one array; NumPy's exception is expected where it raises one.
+# Calls with one array; if NumPy raises an exception, the same is expected.
 CALLS: dict[str, list[Callable[[Any], Any]]] = {
     "numpy.ptp": [lambda a: np.ptp(a), lambda a: np.ptp(a, axis=-1), lambda a: np.ptp(a, 0, keepdims=True)],
     "numpy.cumsum": [
@@ -206,7 +206,7 @@ def test_what_is_not_compiled_is_refused_at_the_users_line(number: int) -> None:
 
 
 def some_arrays(number: int) -> list[np.ndarray]:
-    """What calls after the first are tried on: floats, a narrow type, an array without elements, others in turn."""
+    """Arrays for all calls but the first: floats, a narrow type, an array without elements, others in turn."""
     rest = list(ARRAYS)[number % 4 :: 4]
     return [ARRAYS[name] for name in dict.fromkeys(("f8", "u1", "empty", *rest))]
 
@@ -218,13 +218,13 @@ def test_values(name: str, number: int) -> None:
         require_same(outcome(Interpreted(call, "tensor"), array), outcome(call, array))
 
 
-# Others that the same code computes are tried natively.
+# Other arrays that the same code computes are tried natively.
 LIKE_OTHERS = {f"numpy.{name}" for name in "unique_values unique_counts unique_inverse unique_all percentile".split()}
 
 
 @pytest.mark.parametrize("name", [name for name in CALLED if name not in LIKE_OTHERS or os.environ.get("MLIRAD_FULL")])
 def test_native_values_and_derivatives(name: str) -> None:
-    """And what is a view of the argument in NumPy is one here, and nothing else is."""
+    """Exactly those results that are views of the argument in NumPy are views here."""
     call, x = CALLS[name][0], WHOLE.copy()
     found, wanted = mlirad.jit(call)(x), call(x)
     require_same(found, wanted)

@@ -1,4 +1,4 @@
-"""Functions whose surroundings are an argument: derivatives by what objects around them hold."""
+"""Functions that take their surroundings as an argument: derivatives with respect to arrays in outside objects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Layer:
 
 
 class Network:
-    """Layers that several places call, a holder in two places, in a loop and on one side of a branch."""
+    """Layers called from several places, with one holder in two places, in a loop and on one side of a branch."""
 
     def __init__(self) -> None:
         self.layers = [Layer(0), Layer(1), Layer(2)]
@@ -70,14 +70,14 @@ def test_derivatives_by_what_objects_hold() -> None:
         arrays = tuple(each.value for each in network.holders)
         slopes, _ = gradient(arrays, x)
         np.testing.assert_allclose(slopes, differences(network, x), rtol=1e-7, atol=1e-9)
-        assert lifted(arrays, x) == network(x)  # in Python, and what is held is put back
+        assert lifted(arrays, x) == network(x)  # in Python, and the held array is put back
         with op_by_op():
             np.testing.assert_allclose(gradient(arrays, x)[0], slopes, rtol=1e-12)
         for each in network.holders:
-            each.value *= 0.5  # in place: seen by the next call
+            each.value *= 0.5  # in place: the next call sees it
     before = gradient(tuple(each.value for each in network.holders), x)[0]
     old = network.holders
-    network.layers[1].w = Held(np.ones(3))  # another object: what stands for the old one is not used any more
+    network.layers[1].w = Held(np.ones(3))  # another object: the stand-in for the old one is no longer used
     after = gradient(tuple(each.value for each in old), x)[0]
     assert np.all(before[2] != 0.0) and np.all(after[2] == 0.0)
 

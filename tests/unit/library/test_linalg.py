@@ -27,7 +27,7 @@ ORDERS = (None, 2, -2, 1, -1, np.inf, -np.inf, "fro", "nuc", 0, 3, "x")
 
 
 def exact(a, b):
-    """All that LAPACK computes of square matrices: the bits are NumPy's."""
+    """Everything that LAPACK computes for square matrices: NumPy's bits."""
     symmetric = a @ np.swapaxes(np.conj(a), -1, -2)  # exact: the elements are quarters
     definite = symmetric + np.eye(a.shape[-1], dtype=a.dtype)
     return (
@@ -45,7 +45,7 @@ def exact(a, b):
 
 
 def exact_of_any(a, b):
-    """All that it computes of other matrices."""
+    """Everything that it computes for other matrices."""
     return (
         (LA.svd(a), LA.svd(a, full_matrices=False), LA.svdvals(a)),
         (LA.qr(a), LA.qr(a, "complete"), LA.qr(a, "r"), LA.qr(a, mode="raw")),
@@ -54,7 +54,7 @@ def exact_of_any(a, b):
     )
 
 
-# Of one array; NumPy's exception is expected where it raises one.
+# Calls with one array; if NumPy raises an exception, the same is expected.
 CALLS: dict[str, list[Callable[[Any], Any]]] = {
     "norm": [
         *(lambda a, o=o: LA.norm(a, o) for o in ORDERS),
@@ -195,7 +195,7 @@ def test_errors_are_at_the_users_line() -> None:
     for call, given in ((kernel, stack), (mlirad.grad(kernel), stack[1]), (mlirad.vmap(kernel), stack)):
         with pytest.raises(LinAlgError, match=f"{place}.*: Singular matrix"):
             call(given)
-    assert np.isnan(kernel(np.full((3, 3), np.nan)))  # as NumPy: no failure
+    assert np.isnan(kernel(np.full((3, 3), np.nan)))  # no failure, as in NumPy
 
     def values(a):
         return LA.eigvalsh(a), LA.solve(a, a)
@@ -236,7 +236,7 @@ print(transformed(z)[0])
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is limited as Linux does")
 def test_without_memory_a_call_is_left_before_the_loop(tmp_path: Path) -> None:
-    """A loop would take the interpreter's lock, and leave their results as they were."""
+    """A loop would take the interpreter's lock, and leave their results unchanged."""
     program = tmp_path / "without_memory.py"
     program.write_text(WITHOUT_MEMORY)
     ran = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
@@ -374,7 +374,7 @@ def test_loops_branches_and_lanes() -> None:
 
 
 def test_jacobians_of_solutions_factor_once() -> None:
-    """Lanes of the right side alone are columns of one system."""
+    """If only the right side has lanes, they are columns of one system."""
     kernel = mlirad.vmap(LA.solve, in_axes=(None, 0))
     assert "tensor<5x3x3xf64>" not in kernel.lower(A, np.ones((5, 3))).as_text("optimized")
     right = np.arange(15.0).reshape(5, 3)

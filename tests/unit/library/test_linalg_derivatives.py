@@ -1,8 +1,8 @@
-"""Derivatives of numpy.linalg, numpy.fft and scipy.linalg are those of differences of order 8, to 1e-10; of holomorphic
-functions those of complex steps, to 1e-12.
+"""Derivatives of numpy.linalg, numpy.fft and scipy.linalg agree with differences of order 8 to 1e-10; for holomorphic
+functions with complex steps to 1e-12.
 
-Of real and complex matrices, of first and second order, forward and reverse, in loops and in lanes. The phases of
-complex vectors are LAPACK's: nothing below depends on them, except those of `eig` and `qr`, which choose theirs.
+Real and complex matrices, first and second order, forward and reverse, in loops and in lanes. LAPACK chooses the phases
+of complex vectors: nothing below depends on them, except for `eig` and `qr`, which define their own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TURNED = WEIGHTS + 1j * np.sin(np.arange(36.0) * 0.9).reshape(6, 6)
 
 
 def of(x):
-    """A real number of all elements, real or complex."""
+    """A real number that depends on all elements, real or complex."""
     rows = np.atleast_2d(x)
     size = rows.shape
     squares = np.real(rows * np.conj(rows))
@@ -123,7 +123,7 @@ def test_gradients(case: Callable[..., Any]) -> None:
 
 
 def holomorphic(a):
-    """Analytic in each element, so that a step of 1e-20 j has the derivative as its imaginary part."""
+    """Analytic in each element, so the imaginary part after a step of 1e-20 j is the derivative."""
     weights = WEIGHTS[:3, :3]
     found = LA.det(a) + np.sum((LA.inv(a) + LA.matrix_power(a, 3) + LA.matrix_power(a, -2)) * weights)
     found = found + np.sum(LA.solve(a, a[:, :2] * a[0, 0]) * weights[:, :2]) + np.sum(LA.eigvals(a) ** 3)

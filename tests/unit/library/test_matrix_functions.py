@@ -15,7 +15,7 @@ S: Any = pytest.importorskip("scipy.linalg")
 
 
 def solved(a, b):
-    """All solvers, of definite matrices."""
+    """All solvers, for definite matrices."""
     return (
         S.solve_triangular(a, b),
         S.solve_triangular(a, b[:, 0], lower=True),
@@ -33,7 +33,7 @@ def solved(a, b):
 def made(a, b):
     return (
         *(S.lu_factor(a), S.lu_factor(b)),
-        *(np.triu(S.cho_factor(a)[0]), np.tril(S.cho_factor(a, True)[0])),  # SciPy 1.18 has zeros beside it
+        *(np.triu(S.cho_factor(a)[0]), np.tril(S.cho_factor(a, True)[0])),  # SciPy 1.18 has zeros in the other one
         *(S.expm(a), S.expm(b @ b.T), S.expm(a * 0.0), S.expm(a[:1, :1])),
         *(S.toeplitz(a[0]), S.toeplitz(a[0], b[:, 0]), S.block_diag(a, b[0], 2.0), S.block_diag(b)),
     )

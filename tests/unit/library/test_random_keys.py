@@ -63,7 +63,7 @@ def same(found: Any, expected: Any, rtol: float = 0.0) -> None:
 
 
 def test_the_same_numbers_in_kernels() -> None:
-    """Integers and uniform numbers to the bit."""
+    """Integers and uniform numbers, to the bit."""
     weights = np.array([0.2, 0.5, 0.3])
     for seed in (0, -1, 2**40 + 3):
         same(mlirad.jit(integers)(seed, weights), integers(seed, weights))

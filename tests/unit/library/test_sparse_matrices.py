@@ -1,4 +1,5 @@
-"""Matrices of scipy.sparse as arguments, captured and made inside: products, gradients of their structure, refusals."""
+"""Matrices of scipy.sparse as arguments, captured and created inside: products, gradients with their structure,
+refusals."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def loss(a, x):
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_products_and_gradients(kind: Any) -> None:
-    """What SciPy gives; and a gradient is of the same class and pattern, with places of its own."""
+    """SciPy's result; and a gradient has the same class and pattern, with places of its own."""
     a, xs = kind(DENSE), np.arange(8.0).reshape(4, 2)[::-1]
     found, expected = mlirad.jit(uses)(a, X, xs, U), uses(a, X, xs, U)
     for own, scipys in zip(found, expected, strict=True):
@@ -61,7 +62,7 @@ def test_pytrees() -> None:
 
 
 def test_one_around_the_function_is_looked_at_in_each_call() -> None:
-    """Its numbers, its places and its shape, also once calls go without Python."""
+    """Its numbers, its places and its shape, even when calls run without Python."""
     held: list[Any] = [sparse.csr_array(DENSE)]
 
     @mlirad.jit
@@ -95,7 +96,7 @@ product.defvjp(lambda a, x: (a @ x, (a, x)), product_backward)
 
 
 def test_rules_loops_and_second_derivatives() -> None:
-    """A custom rule that makes a matrix, one that is made inside, in a loop, in a dict; a gradient of a gradient."""
+    """A matrix from a custom rule, and matrices created inside, in a loop, in a dict; a gradient of a gradient."""
     found = mlirad.grad(lambda p: np.sum(product(p["a"], p["x"]) ** 2))({"a": MATRIX, "x": X})
     slope = 2 * DENSE @ X
     np.testing.assert_allclose(found["a"].toarray(), np.outer(slope, X) * (DENSE != 0))
@@ -159,7 +160,7 @@ def test_refusals(call: Any, message: str) -> None:
 
 
 def test_places_outside_are_errors() -> None:
-    """A matrix whose index arrays are wrong reads nothing that is not its own."""
+    """A matrix with wrong index arrays reads no memory of others."""
     wrong: Any = sparse.csr_array(DENSE)
     wrong.indices[0] = 1000
     with pytest.raises(IndexError, match="index 1000 is out of bounds"):

@@ -1,4 +1,5 @@
-"""scipy.special: each function of the library against SciPy's, at its edges, and derivatives against differences."""
+"""scipy.special: each function of the library against SciPy's, including its edges, and derivatives against
+differences."""
 
 from __future__ import annotations
 
@@ -87,7 +88,7 @@ def test_functions_of_one_number(function: Callable[..., Any]) -> None:
         if function is gammas and np.ndim(x):
             x = np.where(np.abs(x - 1) < 0.01, 3.0, x)  # where SciPy loses digits of log gamma
         require_close(kernel(x), function(x), atol=1e-13 if function is gammas else 1e-300)
-    if function is not probabilities:  # of which SciPy computes some in float32
+    if function is not probabilities:  # SciPy computes some of these in float32
         require_close(kernel(np.arange(1, 4)), function(np.arange(1, 4)), atol=1e-13)
     require_close(kernel(ALL.astype(np.float32)), function(ALL.astype(np.float32)))
 
@@ -117,7 +118,7 @@ def test_bessel_functions() -> None:
 
 
 def test_bessel_functions_in_forty_digits() -> None:
-    """Relative to the value, or to the waves that J and Y are."""
+    """Relative to the value, or to the amplitude of J and Y."""
     x = np.concatenate([RNG.uniform(0.01, 12, 40), 10 ** RNG.uniform(0, 2.5, 20)])
     exact = (
         *(lambda x, n=n: mp.besselj(n, x) for n in (0, 1, 3)),
@@ -159,7 +160,7 @@ def test_gammainc_in_forty_digits() -> None:
     below, above = mlirad.jit(lambda a, x: (s.gammainc(a, x), s.gammaincc(a, x)))(a, x)
     for each, y, low, high in zip(a, x, below, above, strict=True):
         exact = lower_gamma(mp.mpf(float(each)), mp.mpf(float(y)))
-        limit = 12 if each < 100 else 100  # of large ones, an exponent of many units decides
+        limit = 12 if each < 100 else 100  # for large ones, an exponent of many units decides
         assert abs(mp.mpf(float(low)) - exact) <= limit * np.spacing(float(exact)), (each, y)
         assert abs(mp.mpf(float(high)) - (1 - exact)) <= limit * np.spacing(float(1 - exact)), (each, y)
 
@@ -202,7 +203,7 @@ def test_along_axes() -> None:
     ],
 )
 def test_derivatives(function: Callable[..., Any], x: list[float]) -> None:
-    """Backwards and forwards, and forwards over backwards."""
+    """Reverse and forward mode, and forward over reverse."""
     point, move = np.array(x), np.array([0.3, -0.7, 0.5])
 
     def loss(x: Any) -> Any:
