@@ -1,6 +1,6 @@
-"""The ops that have been defined, as classes: for catalogues, tests and tools. `core/op.py` says what an op is.
+"""The op classes defined so far, for catalogues, tests and tools. `core/op.py` defines what an op is.
 
-Reads: what `@op` has entered. Writes: nothing. Leaves: `op_classes()`.
+Reads: the classes that `@op` registered. Writes: nothing. Leaves: `op_classes()`.
 """
 
 from mlirad.dialect.core.op import op_classes

@@ -34,7 +34,8 @@ def parse_numbers(parser: AttrParser, keyword: str) -> DenseArrayBase:
 
 @irdl_attr_definition
 class ResidualsType(ParametrizedAttribute, TypeAttribute):
-    """What the forward sweep of @callee hands to its pullback, from cotangents of `outs` to cotangents of `wrt`."""
+    """The values passed from the forward sweep of @callee to its pullback, from cotangents of `outs` to those of
+    `wrt`."""
 
     name = "ad.residuals"
     callee: SymbolRefAttr = param_def(FlatSymbolRefAttrConstr)

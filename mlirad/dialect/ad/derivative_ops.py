@@ -18,7 +18,7 @@ from mlirad.dialect.core.attributes import ints
 
 @irdl_op_definition
 class VjpOp(DerivativeOp):
-    """The callee's results, and the cotangents of `wrt` for the cotangents of `outs`: one fused function."""
+    """The callee's results, and the cotangents of `wrt` given the cotangents of `outs`: one fused function."""
 
     name = "ad.vjp"
 
@@ -30,7 +30,7 @@ class VjpOp(DerivativeOp):
 
 
 class PushedOp(DerivativeOp):
-    """The callee's results, and something of `outs` for the same of `wrt`, of their types."""
+    """The callee's results, and a quantity of `outs` given the same quantity of `wrt`, in the types of the values."""
 
     @property
     def mode(self) -> Mode:
@@ -45,16 +45,16 @@ class PushedOp(DerivativeOp):
 
 @irdl_op_definition
 class JvpOp(PushedOp):
-    """The callee's results, and the tangents of `outs` for the tangents of `wrt`."""
+    """The callee's results, and the tangents of `outs` given the tangents of `wrt`."""
 
     name = "ad.jvp"
 
 
 @irdl_op_definition
 class PathsOp(PushedOp):
-    """The callee's results, and how many paths of dependence lead to each number of `outs`, for those to `wrt`.
+    """The callee's results, and the number of dependence paths to each element of `outs`, given the numbers for `wrt`.
 
-    A number with 0 depends on no number of `wrt` that has not 0, whatever the values are.
+    An element with 0 does not depend on any element of `wrt` with a nonzero number, whatever the values are.
     """
 
     name = "ad.paths"
@@ -62,9 +62,9 @@ class PathsOp(PushedOp):
 
 @irdl_op_definition
 class JetOp(RequestOp):
-    """The callee's results, and the Taylor coefficients of `outs` for those of `wrt`, from number 1 on.
+    """The callee's results, and the Taylor coefficients of `outs` given those of `wrt`, from number 1 on.
 
-    Of each value they stand together. Coefficient k is the k-th derivative along a path, over k!.
+    The coefficients of each value are adjacent. Coefficient k is the k-th derivative along a path, divided by k!.
     """
 
     name = "ad.jet"
@@ -107,7 +107,7 @@ class JetOp(RequestOp):
 
 @irdl_op_definition
 class ForwardOp(DerivativeOp):
-    """The callee's results, and what a pullback of it needs."""
+    """The callee's results, and the residuals for its pullback."""
 
     name = "ad.forward"
 
@@ -119,7 +119,7 @@ class ForwardOp(DerivativeOp):
 
 @irdl_op_definition
 class PullbackOp(DerivativeOp):
-    """The cotangents of `wrt` for the residuals of a forward sweep and the cotangents of `outs`."""
+    """The cotangents of `wrt`, given the residuals of a forward sweep and the cotangents of `outs`."""
 
     name = "ad.pullback"
 
@@ -133,9 +133,9 @@ class PullbackOp(DerivativeOp):
 
 @irdl_op_definition
 class TransposeRequestOp(DerivativeOp):
-    """The cotangents of `wrt` for the cotangents of `outs`, of a callee that is linear in `wrt`.
+    """The cotangents of `wrt`, given the cotangents of `outs`, for a callee that is linear in `wrt`.
 
-    The operands that are `wrt` count by their shapes only.
+    For the operands in `wrt`, only the shapes matter.
     """
 
     name = "ad.transpose"

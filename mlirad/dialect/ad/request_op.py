@@ -1,7 +1,7 @@
-"""What requests for transforms share.
+"""The common base of requests for transforms.
 
-Requests name a function and are expanded innermost first. `wrt` numbers the function's arguments, `outs` its results
-that have a cotangent or tangent.
+A request names a function. Innermost requests are expanded first. `wrt` numbers the function's arguments, `outs` the
+results with a cotangent or tangent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Signature = tuple[list[Attribute], list[Attribute], list[Attribute]]
 
 
 class _CalleeFits(SymbolUserOpInterface):
-    """The callee exists, `wrt` and `outs` number its arguments and results, and the request's types follow from it."""
+    """The callee exists, `wrt` and `outs` number its arguments and results, and its type gives the request's types."""
 
     def verify(self, op: Operation) -> None:
         assert isinstance(op, RequestOp)
@@ -55,7 +55,7 @@ class _CalleeFits(SymbolUserOpInterface):
 
 
 class Mode(Enum):
-    """How derivatives are carried."""
+    """The direction in which derivatives are propagated."""
 
     FORWARD = "forward"
     REVERSE = "reverse"
@@ -75,21 +75,21 @@ class RequestOp(IRDLOperation):
 
     @property
     def mode(self) -> Mode | None:
-        """The mode of the derivative that is asked for; None where none is."""
+        """The mode of the requested derivative; None for other transforms."""
         return None
 
     @property
     def order(self) -> int:
-        """The highest order of the derivatives that are asked for."""
+        """The highest order of the requested derivatives."""
         return 1
 
     @abstractmethod
     def expected(self, callee: func.FuncOp) -> Signature:
-        """The types of primals, others and results, as they follow from the callee's type."""
+        """The types of primals, others and results that the callee's type gives."""
 
     @property
     def variant(self) -> tuple[Attribute, ...]:
-        """What distinguishes its function from those of other requests for the same of one callee."""
+        """The attributes that distinguish it from other requests for the same transform of the same callee."""
         return ()
 
     @classmethod
@@ -106,12 +106,12 @@ class RequestOp(IRDLOperation):
         return cls.build(operands=[list(primals), list(others)], properties=properties, result_types=[list(results)])
 
     def on(self, primals: Sequence[SSAValue], wrt: Sequence[int]) -> Self:
-        """The same request, of a function whose arguments have changed."""
+        """The same request on a function with changed arguments."""
         return self._make(self.callee, primals, self.others, wrt, self.outs, [result.type for result in self.results])
 
     @property
     def residuals(self) -> ResidualsType:
-        """The type of the residuals of this callee, wrt and outs."""
+        """The type of the residuals for this callee, wrt and outs."""
         return ResidualsType.of(self.callee, self.wrt, self.outs)
 
     def print(self, printer: Printer) -> None:
@@ -161,7 +161,7 @@ class DerivativeOp(RequestOp):
     @classmethod
     @abstractmethod
     def signature(cls, callee: func.FuncOp, wrt: Numbers, outs: Numbers) -> Signature:
-        """The types of primals, others and results, as they follow from the callee's type."""
+        """The types of primals, others and results that the callee's type gives."""
 
     def expected(self, callee: func.FuncOp) -> Signature:
         return self.signature(callee, self.wrt, self.outs)

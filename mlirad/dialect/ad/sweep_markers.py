@@ -1,7 +1,7 @@
 """The markers between a forward sweep and its reverse.
 
-`ad.record` lists the values that a forward block offers to its reverse block, `ad.replay` pairs the two blocks
-and holds the reverse counter, `ad.residual` is one of these values. `ad.turn` marks the end of a forward sweep.
+`ad.record` lists the values that a forward block offers to its reverse block. `ad.replay` pairs the two blocks and
+holds the reverse counter. `ad.residual` is one of these values. `ad.turn` marks the end of a forward sweep.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mlirad.dialect.ad.ad_types import TRIP, TripType
 
 @irdl_op_definition
 class RecordOp(IRDLOperation):
-    """The values that forward block number `block` lends to the reverse block that undoes it. Stands at its end."""
+    """The values of forward block number `block` for the reverse block that undoes it. It is at the block's end."""
 
     name = "ad.record"
     block = prop_def(IntegerAttr.constr(i64))
@@ -44,10 +44,10 @@ class RecordOp(IRDLOperation):
 
 @irdl_op_definition
 class ReplayOp(IRDLOperation):
-    """This block undoes forward block number `block`: its trip number `counter`, if it is a loop's body, inside the
-    trip `outer` of the forward block around it (absent where that is the function's own block).
+    """This block undoes forward block number `block`. If that is a loop's body, it undoes the trip with number
+    `counter`. `outer` is the trip of the forward block around it (absent if that is the function's own block).
 
-    It stays even if no value of the block is used: the tape may have writes to undo there."""
+    It remains even if no value of the block is used: the tape may have writes to undo there."""
 
     name = "ad.replay"
     block = prop_def(IntegerAttr.constr(i64))
@@ -67,7 +67,7 @@ class ReplayOp(IRDLOperation):
 
 @irdl_op_definition
 class ResidualOp(IRDLOperation):
-    """Value number `number` of the `ad.record` of the trip's forward block, as it was in that trip."""
+    """Value number `number` of the `ad.record` of the trip's forward block, as in that trip."""
 
     name = "ad.residual"
     trip = operand_def(TRIP)
@@ -83,7 +83,7 @@ class ResidualOp(IRDLOperation):
 
 @irdl_op_definition
 class TurnOp(IRDLOperation):
-    """Here a forward sweep ends, with these results, and its pullback begins, with these cotangents."""
+    """The end of a forward sweep, with these results, and the beginning of its pullback, with these cotangents."""
 
     name = "ad.turn"
     values = var_operand_def()

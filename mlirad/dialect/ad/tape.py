@@ -22,7 +22,7 @@ from mlirad.errors import DTypeError
 
 
 class _Allocates(MemoryEffect):
-    """New memory in the result: it may be dropped, but two are never one."""
+    """New memory in the result: the op may be dropped, but two of them are never merged."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -31,14 +31,14 @@ class _Allocates(MemoryEffect):
 
 FIRST_CAPACITY = 64
 SLOT = "mlirad.slot"
-"""At an ad.tape: how many elements belong to one trip of its loops, 0 where that differs; for reports of memory."""
+"""On an ad.tape: the number of elements for one trip of its loops, 0 if it varies; for reports of memory."""
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 
 @op(cost=0, complex=True)
 class TapeOp(InertOp):
-    """A flat array whose elements are undefined until they are written. %size is its length where that is unknown."""
+    """A flat array with undefined elements. %size is its length, if its type leaves that open."""
 
     name = "ad.tape"
     size = opt_operand_def(i64)
@@ -82,7 +82,7 @@ class TapeOp(InertOp):
 
 @op(cost=0, inert=(0,), complex=True)
 class StopOp(InertOp, PureOp):
-    """x, through which no derivative flows. `mlirad-drop-hints` removes it, when all derivatives have been taken."""
+    """x, but no derivative flows through it. `mlirad-drop-hints` removes it once all derivatives are expanded."""
 
     name = "ad.stop"
     x = operand_def(_T)
@@ -110,9 +110,9 @@ class StopOp(InertOp, PureOp):
 
 @op(overwrites=0, changes=False, complex=True)
 class GrowOp(LinearOp):
-    """t, long enough for the index k: doubled until it is, the new elements undefined.
+    """t, extended so that index k exists. Its length is doubled as often as necessary; new elements are undefined.
 
-    Linear, and its vjp is the identity: the cotangent of a tape may be longer than the tape was then.
+    Linear. Its vjp is the identity: the cotangent of a tape may be longer than the tape was at that time.
     """
 
     name = "ad.grow"
@@ -133,7 +133,7 @@ class GrowOp(LinearOp):
         size = max(len(t), 1)
         while size <= k:
             size *= 2
-        # Zeros: the tangent of a tape grows too, and what was never written has the tangent 0.
+        # Zeros: the tangent of a tape grows too, and elements that were never written have the tangent 0.
         return np.concatenate([t, np.zeros(size - len(t), t.dtype)]) if size > len(t) else t
 
     def numpy_source(self, source: NumpySource) -> NumpyText:
@@ -160,7 +160,7 @@ class GrowOp(LinearOp):
 
 
 def new_tape(type: Attribute, slot: int, *size: Expr) -> Expr:
-    """An ad.tape; each trip fills `slot` of its elements. size: where its length is unknown."""
+    """An ad.tape; each trip fills `slot` of its elements. size: its length, if that is known only at run time."""
     made = emit(TapeOp, *size, result_type=type)
     assert isinstance(made.value.owner, TapeOp)
     made.value.owner.attributes[SLOT] = IntegerAttr(slot, i64)

@@ -1,4 +1,4 @@
-"""The request for a function of each lane: `ad.vmap`."""
+"""The request to apply a function to each lane: `ad.vmap`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from mlirad.dialect.ops.movement import of_lanes
 
 @irdl_op_definition
 class VmapOp(RequestOp):
-    """The callee's results of each lane, stacked along a new first axis.
+    """The callee's results for each lane, stacked along a new first axis.
 
-    `wrt` numbers the arguments that have lanes: these operands have a first axis more, whose size is their number. The
-    other operands are what all lanes get.
+    `wrt` numbers the arguments with lanes: these operands have an additional first axis, whose size is the number of
+    lanes. The other operands are shared by all lanes.
     """
 
     name = "ad.vmap"

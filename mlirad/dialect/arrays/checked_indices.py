@@ -1,4 +1,4 @@
-"""Index arrays checked against the sizes of the axes that they index, and made non-negative."""
+"""Index arrays, checked against the sizes of the axes that they index, and made non-negative."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 @op()
 class CheckIndicesOp(EffectOp):
-    """An array of indices made non-negative; raises IndexError unless -size <= i < size holds for all of them."""
+    """An array of indices, made non-negative. Raises IndexError unless -size <= i < size holds for all of them."""
 
     name = "nd.check_indices"
     indices = operand_def(_T)
@@ -42,7 +42,7 @@ class CheckIndicesOp(EffectOp):
         cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
     ) -> list[Attribute]:
         if not isinstance(operands[0], TensorType) or types.element_type(operands[0]) != types.I64:
-            raise DTypeError(f"{cls.name}: {operands[0]} is no array of i64")
+            raise DTypeError(f"{cls.name}: {operands[0]} is not an array of i64")
         return [operands[0]]
 
     @property
@@ -92,5 +92,5 @@ class CheckIndicesOp(EffectOp):
 
 
 def wrapped_indices(indices: Expr, size: Expr) -> Expr:
-    """i, or i + size where i is negative: no check."""
+    """i, or i + size if i is negative; not checked."""
     return where(indices < 0, indices + size, indices)

@@ -1,4 +1,4 @@
-"""Reading and updating elements. Indices are i64, checked already and not negative."""
+"""Reads and updates of elements. Indices are i64, already checked, and not negative."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mlirad.errors import DTypeError
 
 
 def _place(indices: Sequence[Any]) -> tuple[int, ...]:
-    """The indices as NumPy takes them; it would wrap a negative one, which a reference must not."""
+    """The indices for NumPy. NumPy would wrap a negative index; a reference must not."""
     place = tuple(int(index) for index in indices)
     if any(index < 0 for index in place):
         raise IndexError(f"{place} was not checked")
@@ -104,7 +104,7 @@ class ExtractOp(LinearOp):
 
 
 class ElementUpdateOp(UpdateOp):
-    """`t` with one element changed by the scalar `value`."""
+    """`t` with one element changed, using the scalar `value`."""
 
     value = operand_def()
     t = operand_def(_T)
@@ -133,7 +133,7 @@ class ElementUpdateOp(UpdateOp):
     def _batched_by_mask(
         self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr
     ) -> Sequence[Expr] | None:
-        """Of a vector, an element elsewhere in each lane."""
+        """For a vector, each lane may change a different element."""
         if len(operands) != 3 or not types.is_static(self.t.type):
             return None
         value, t, index = (x if own else repeated(x, lanes) for x, own in zip(operands, stacked, strict=True))

@@ -1,4 +1,4 @@
-"""Reading and updating many places at once, through arrays of indices (see `indexed_op.py`)."""
+"""Reads and updates of many elements at once, through arrays of indices (see `indexed_op.py`)."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 @dataclass(frozen=True)
 class Places(Subset):
-    """array[..., i, j, ...]. places: the index arrays, one for each of `indexed`, the axes.
+    """array[..., i, j, ...]. places: the index arrays, one for each axis in `indexed`.
 
-    at: before how many of the other axes the part has the axes of the index arrays.
+    at: the number of other axes that precede the axes of the index arrays in the part.
     """
 
     indexed: tuple[int, ...] = ()
@@ -116,7 +116,7 @@ class GatherOp(IndexedOp, LinearOp):
 
 
 class ScatterUpdateOp(IndexedOp, UpdateOp):
-    """`t` with what is at the places changed by the array `value`, in row-major order of the index arrays."""
+    """`t` with the indexed elements changed, using the array `value`, in row-major order of the index arrays."""
 
     value = operand_def()
     t = operand_def(_T)
@@ -157,7 +157,7 @@ class ScatterUpdateOp(IndexedOp, UpdateOp):
     @staticmethod
     @abstractmethod
     def changed(old: Any, value: Any) -> Any:
-        """What NumPy puts at a place."""
+        """The new element according to NumPy."""
 
     def loops(self) -> Upstream:
         return Upstream(self._build)
@@ -173,7 +173,7 @@ class ScatterUpdateOp(IndexedOp, UpdateOp):
 
     @abstractmethod
     def combined(self, array: SSAValue, place: list[SSAValue], new: SSAValue) -> SSAValue:
-        """What is put at a place, in upstream ops."""
+        """The new element, in upstream ops."""
 
     def subset(self) -> Subset:
         axes = ints(self.axes)
@@ -182,7 +182,7 @@ class ScatterUpdateOp(IndexedOp, UpdateOp):
 
 @op(overwrites=1, partial=(0, 1), complex=True)
 class ScatterOp(ScatterUpdateOp):
-    """t with t[..., i, j, ...] = value; if a place occurs more than once, the last value stays."""
+    """t with t[..., i, j, ...] = value. If an index occurs more than once, the last value wins."""
 
     name = "nd.scatter"
     CHANGE: ClassVar = Change.REPLACED
@@ -202,7 +202,7 @@ class ScatterOp(ScatterUpdateOp):
 
 
 def are_distinct(indices: Sequence[SSAValue]) -> bool:
-    """Whether it is known that no place occurs in the index arrays more than once."""
+    """Whether it is known that no index occurs more than once in the index arrays."""
     if len(indices) == 1 and mask_of(indices[0]) is not None:
         return True
     known = [found for index in indices if (found := constant_indices(index)) is not None]
@@ -214,7 +214,7 @@ def are_distinct(indices: Sequence[SSAValue]) -> bool:
 
 @op(overwrites=1, complex=True)
 class ScatterAddOp(ScatterUpdateOp):
-    """t with t[..., i, j, ...] += value, as often as a place occurs."""
+    """t with t[..., i, j, ...] += value. If an index occurs more than once, all its values are added."""
 
     name = "nd.scatter_add"
     CHANGE: ClassVar = Change.ADDED

@@ -1,7 +1,7 @@
-"""What ops that take arrays of indices share: `t[i]`, `t[:, i, j]`.
+"""The common base of ops with arrays of indices: `t[i]`, `t[:, i, j]`.
 
-The index arrays are i64, of one shape, checked already and not negative; each indexes one of `axes`. What is read, or
-written, has the remaining axes of t, with the axes of the index arrays in front of remaining axis `at`.
+The index arrays are i64, of one shape, already checked, and not negative. Each indexes one of `axes`. The part that is
+read or written has the remaining axes of t; the axes of the index arrays precede remaining axis `at`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 
 def known_range(index: SSAValue) -> Range | None:
-    """From the lowest to the highest of the indices, where they are known."""
+    """The range from the lowest to the highest index, if known."""
     known = constant_indices(index)
     if known is None or not known.size:
         return None
@@ -41,7 +41,7 @@ def known_range(index: SSAValue) -> Range | None:
 
 
 class IndexedOp(PureOp):
-    """An op on the places of an array that index arrays say."""
+    """An op on the elements of an array that index arrays select."""
 
     axes = prop_def(DenseArrayBase)
     at = prop_def(IntegerAttr)
@@ -51,7 +51,7 @@ class IndexedOp(PureOp):
 
     @classmethod
     def places(cls, t: Attribute, indices: Sequence[Attribute], properties: Properties) -> TensorType:
-        """The type of what is at the places. Raises ShapeError or DTypeError."""
+        """The type of the selected part. Raises ShapeError or DTypeError."""
         at, axes = properties["at"], ints(properties["axes"])
         assert isinstance(at, IntegerAttr)
         if not isinstance(t, TensorType) or not indices or len(axes) != len(indices):
@@ -68,7 +68,7 @@ class IndexedOp(PureOp):
 
     @classmethod
     def values_for_places(cls, operands: Sequence[Attribute], properties: Properties) -> Attribute:
-        """The type of operand 0, which has a value for each place in operand 1. Raises ShapeError."""
+        """The type of operand 0, which has a value for each selected element of operand 1. Raises ShapeError."""
         expected = cls.places(operands[1], operands[2:], properties)
         if operands[0] != expected:
             raise ShapeError(f"{cls.name}: {operands[0]} for places of {expected}")
@@ -80,7 +80,7 @@ class IndexedOp(PureOp):
 
     @property
     def mask(self) -> SSAValue | None:
-        """The mask of one axis that says which places are meant, if there is one."""
+        """The mask of one axis that selects the elements, if there is one."""
         mask = mask_of(self.indices[0]) if len(self.indices) == 1 else None
         return mask if mask is not None and len(types.shape(mask.type)) == 1 else None
 
@@ -96,10 +96,10 @@ class IndexedOp(PureOp):
         return [emit(type(self), *arrays, *operands[first:], axes=axes, at=self.position + 1)]
 
     def _kept(self, rank: int) -> list[int]:
-        """The axes that no index array is for."""
+        """The axes without an index array."""
         return [axis for axis in range(rank) if axis not in ints(self.axes)]
 
-    # By NumPy.
+    # In NumPy.
 
     def view(self, t: np.ndarray) -> np.ndarray:
         """t with the indexed axes first."""
@@ -107,13 +107,13 @@ class IndexedOp(PureOp):
         return np.moveaxis(t, axes, range(len(axes)))
 
     def aligned(self, values: np.ndarray, rank: int) -> np.ndarray:
-        """What is at the places, with the axes of the index arrays first."""
+        """The selected part, with the axes of the index arrays first."""
         return np.moveaxis(values, range(self.position, self.position + rank), range(rank))
 
-    # As source.
+    # As source text.
 
     def place_text(self, source: NumpySource, array: int) -> tuple[NumpyText, list[NumpyText]]:
-        """An array and the index of its places, with the axes of both in the order that NumPy has for the index."""
+        """An array and the index of the selected part, with their axes in NumPy's order for this index."""
         axes, t = ints(self.axes), source.operand(array)
         index = {axis: source.operand(array + 1 + number) for number, axis in enumerate(axes)}
         is_run = axes == tuple(range(axes[0], axes[0] + len(axes)))
@@ -132,10 +132,10 @@ class IndexedOp(PureOp):
         carried: SSAValue,
         body: Callable[[list[SSAValue], list[SSAValue], SSAValue], SSAValue],
     ) -> SSAValue:
-        """What `carried` becomes by `body` at each place in turn.
+        """Fold `body` over the selected elements, starting from `carried`.
 
-        shaped: an array of t's rank, whose kept axes have t's sizes. body gets the place in t, the place in what
-        is read or written (both of `index`), and what is carried; it gives what is carried on.
+        shaped: an array of t's rank, whose kept axes have t's sizes. body receives the element's index in t, its index
+        in the part (both as `index` values), and the carried value; it returns the next carried value.
         """
         at, kept = self.position, self._kept(len(types.shape(shaped.type)))
         rank = len(types.shape(indices[0].type))
@@ -161,7 +161,7 @@ class IndexedOp(PureOp):
         return counted(outer, [carried], of_place)[0]
 
     def empty(self, t: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
-        """Memory for what is at the places."""
+        """Uninitialised memory for the selected part."""
         kept, at = self._kept(len(types.shape(t.type))), self.position
         sources = [(t, axis) for axis in kept]
         sources[at:at] = [(indices[0], axis) for axis in range(len(types.shape(indices[0].type)))]
@@ -177,11 +177,11 @@ def size_of(value: SSAValue, axis: int) -> SSAValue:
 
 
 def constant_indices(index: SSAValue) -> np.ndarray | None:
-    """The elements of an index array, where they are known."""
+    """The elements of an index array, if known."""
     return index.owner.reference() if isinstance(index.owner, ConstantOp) else None
 
 
 def require_checked(indices: Sequence[np.ndarray]) -> None:
-    """NumPy would wrap a negative index, which a reference must not."""
+    """NumPy would wrap a negative index, which a reference must not do."""
     if any((index < 0).any() for index in indices):
         raise IndexError("an index array was not checked")

@@ -1,4 +1,4 @@
-"""The values that a scatter leaves, where places occur in its index arrays more than once."""
+"""The values that remain after a scatter, if its index arrays contain an index more than once."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 @op(shape_only=(1,), partial=(0,), complex=True)
 class KeepLastOp(IndexedOp, LinearOp):
-    """The values that a scatter of them into an array like t would leave there, and 0 for those that it overwrites.
+    """The values that remain after scattering them into an array like t, and 0 in place of each overwritten value.
 
-    A linear projection, and its own transpose: what makes the cotangent of a scatter's values right where places
-    occur in the index arrays more than once.
+    It is a linear projection, and its own transpose. It corrects the cotangent of a scatter's values if an index occurs
+    more than once.
     """
 
     name = "nd.keep_last"
@@ -62,8 +62,8 @@ class KeepLastOp(IndexedOp, LinearOp):
         return Upstream(self._build)
 
     def _build(self, value: SSAValue, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
-        # Each place is stamped with the number of the last value for it. The stamps need no beginning: only those that
-        # have been written are read.
+        # Each element is stamped with the number of its last value. The stamps need no initialisation: only written
+        # stamps are read.
         element = types.element_type(value.type)
         shape = [types.shape(t.type)[axis] for axis in ints(self.axes)]
         unknown = [size_of_axis(t, axis) for axis in ints(self.axes) if types.shape(t.type)[axis] < 0]

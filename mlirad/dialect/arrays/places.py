@@ -1,4 +1,4 @@
-"""Where a mask holds: the places of its elements that are true. What a mask selects is gathered there."""
+"""The indices of a mask's true elements. A selection by a mask is a gather at these indices."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from mlirad.errors import DTypeError
 
 @op()
 class FlatNonzeroOp(InertOp, PureOp):
-    """The places of the true elements of a mask, in row-major order, as `np.flatnonzero` has them.
+    """The indices of the true elements of a mask, in row-major order, as in `np.flatnonzero`.
 
-    The second operand is how many there are, which is the length of the result.
+    The second operand is their number, which is the length of the result.
     """
 
     name = "nd.flatnonzero"
@@ -42,13 +42,13 @@ class FlatNonzeroOp(InertOp, PureOp):
     ) -> list[Attribute]:
         mask = operands[0]
         if not isinstance(mask, TensorType) or not types.is_bool(mask.element_type) or not types.shape(mask):
-            raise DTypeError(f"{cls.name}: {mask} is no array of booleans")
+            raise DTypeError(f"{cls.name}: {mask} is not an array of booleans")
         return [types.tensor((-1,), types.I64)]
 
     def reference(self, mask: Any, count: Any) -> Any:
         places = np.flatnonzero(mask)
         if len(places) != count:
-            raise ValueError(f"{len(places)} elements are true, and not {count}")
+            raise ValueError(f"{len(places)} elements are true, not {count}")
         return places
 
     def numpy_source(self, source: NumpySource) -> NumpyText:
@@ -91,15 +91,15 @@ class FlatNonzeroOp(InertOp, PureOp):
 
 
 def count_of(mask: Expr) -> Expr:
-    """How many elements of a mask are true, an i64."""
+    """The number of true elements of a mask, an i64."""
     return sum_of(cast(mask, types.I64))
 
 
 def places_of(mask: Expr, count: Expr) -> Expr:
-    """The places of the true elements of a mask in row-major order; `count`: how many there are."""
+    """The indices of the true elements of a mask, in row-major order; `count`: their number."""
     return emit(FlatNonzeroOp, mask, count)
 
 
 def mask_of(places: SSAValue) -> SSAValue | None:
-    """The mask whose places an array has; None, if it is not known to have those of one."""
+    """The mask with these indices of true elements; None if the indices are not known to come from one."""
     return places.owner.mask if isinstance(places.owner, FlatNonzeroOp) else None

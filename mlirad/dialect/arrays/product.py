@@ -1,4 +1,4 @@
-"""The product over axes, and the products of all other elements, which are its derivative."""
+"""The product over axes. Its derivative: the products of all other elements."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ProdOp(ReductionOp):
 def products_of_others(x: Expr, axes: Sequence[int]) -> Expr:
     """For each element of x, the product over `axes` of all other elements.
 
-    No element is divided by, so that it holds where elements are 0, and so do its own derivatives.
+    There is no division, so the result, and its own derivatives, are right even if elements are 0.
     """
     if not axes or 0 in x.shape:
         return broadcast_scalar(constant(1, x.element), x)
@@ -65,7 +65,7 @@ def products_of_others(x: Expr, axes: Sequence[int]) -> Expr:
 
 
 def _others_along(x: Expr, axis: int) -> Expr:
-    """The products of what is before each element along an axis, times the products of what is behind it."""
+    """The product of the elements before each element along an axis, times the product of those after it."""
     length, one = dim(x, axis), constant(1, x.element)
     read, write, start = _elements(one) if len(x.shape) == 1 else _slices_along(x, axis, one)
 
@@ -82,7 +82,7 @@ def _others_along(x: Expr, axis: int) -> Expr:
 
 
 _Access = tuple[Callable[[Expr, Expr], Expr], Callable[[Expr, Expr, Expr], Expr], Expr]
-"""How to read a part of an array by its number, how to write it, and a part that is one everywhere."""
+"""How to read a part of an array by its number, how to write it, and a part filled with ones."""
 
 
 def _elements(one: Expr) -> _Access:

@@ -1,6 +1,6 @@
-"""Reading and updating slices. Starts are i64, checked already and not negative.
+"""Reads and updates of slices. Starts are i64, already checked, and not negative.
 
-The tensors are values: an update gives a new one. Bufferization makes it a write in place.
+The tensors are values: an update returns a new tensor. Bufferization turns it into a write in place.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 def _slices(
     shape: Sequence[int], starts: Sequence[Any], sizes: Sequence[int], strides: Sequence[int]
 ) -> tuple[slice, ...]:
-    """The NumPy slices of starts, sizes and strides of an array of that shape (an end before its begin is None)."""
+    """The NumPy slices of starts, sizes and strides in an array of that shape (an end before index 0 becomes None)."""
     result = []
     for length, start, size, stride in zip(shape, map(int, starts), sizes, strides, strict=True):
         last = start + (size - 1) * stride
         if size < 0 or (size > 0 and not (0 <= start < length and 0 <= last < length)):
-            raise IndexError(f"{size} elements from {start} in steps of {stride}, of {length}: it was not checked")
+            raise IndexError(f"{size} elements from {start}, step {stride}, do not fit in {length}: not checked")
         end = start + size * stride
         result.append(slice(start, end if end >= 0 else None, stride) if size else slice(0, 0, stride))
     return tuple(result)
@@ -56,7 +56,7 @@ def _slices(
 
 @irdl_custom_directive
 class SlicePlace(CustomDirective):
-    """`[starts]`, followed by `[lengths]` where a slice has unknown sizes."""
+    """`[starts]`, followed by `[lengths]` if a slice has unknown sizes."""
 
     places: VariadicOperandVariable
 
@@ -89,8 +89,8 @@ def _check_slice(name: str, t: Attribute, starts: int, properties: Properties) -
 
 @dataclass(frozen=True)
 class Slice(Subset):
-    """array[start : : stride] of `sizes` elements along the axes. places: the starts; of a read also the lengths, which
-    are the unknown sizes (-1). Those of a write are the sizes of its value."""
+    """array[start : : stride], with `sizes` elements along the axes. places: the starts; for a read also the lengths,
+    which are the unknown sizes (-1). The lengths of a write are the sizes of its value."""
 
     sizes: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
@@ -132,7 +132,8 @@ class Slice(Subset):
 
 @op(cost=0, views=0, partial=(0,), complex=True)
 class ExtractSliceOp(LinearOp):
-    """t[start : : stride] of `sizes` elements along the axes (-1: the next of the lengths); strides may be negative."""
+    """t[start : : stride], with `sizes` elements along the axes (-1: the next of the lengths). Strides may be
+    negative."""
 
     name = "nd.extract_slice"
     t = operand_def()
@@ -211,24 +212,25 @@ class ExtractSliceOp(LinearOp):
 def extract_slice(
     t: Expr, starts: Sequence[Expr], sizes: Sequence[int | Expr], strides: Sequence[int] | None = None
 ) -> Expr:
-    """The slice of t, from `starts` on, with `sizes` (an i64 where it is not static) elements along the axes."""
+    """The slice of t that begins at `starts` and has `sizes` elements along the axes (an i64 if the size is not
+    static)."""
     lengths = [size for size in sizes if isinstance(size, Expr)]
     static = [-1 if isinstance(size, Expr) else size for size in sizes]
     return emit(ExtractSliceOp, t, *starts, *lengths, sizes=static, strides=strides or [1] * len(static))
 
 
 def insert_slice(value: Expr, t: Expr, starts: Sequence[Expr], strides: Sequence[int] | None = None) -> Expr:
-    """t with the slice from `starts` on, of the sizes of `value`, replaced by it."""
+    """t with the slice that begins at `starts`, with the sizes of `value`, replaced by `value`."""
     return emit(InsertSliceOp, value, t, *starts, sizes=value.shape, strides=strides or [1] * len(value.shape))
 
 
 def add_slice(value: Expr, t: Expr, starts: Sequence[Expr], strides: Sequence[int] | None = None) -> Expr:
-    """t with `value` added to the slice from `starts` on, of its sizes."""
+    """t with `value` added to the slice that begins at `starts` and has the sizes of `value`."""
     return emit(AddSliceOp, value, t, *starts, sizes=value.shape, strides=strides or [1] * len(value.shape))
 
 
 class SliceUpdateOp(UpdateOp):
-    """`t` with a slice changed by the array `value`, whose shape is the slice's, unknown sizes (-1) included."""
+    """`t` with a slice changed, using the array `value`. They have the same shape, including unknown sizes (-1)."""
 
     value = operand_def()
     t = operand_def(_T)
@@ -276,7 +278,8 @@ class SliceUpdateOp(UpdateOp):
         return t
 
     def _is_overtaken(self, value: NumpyText, t: NumpyText) -> bool:
-        """Whether NumPy may read what it has just written: of a view of t itself along one axis, in other steps."""
+        """Whether NumPy may read elements just written: `value` is a view of t along one axis, with a different
+        stride."""
         own = {part for part in t.parts if not isinstance(part, str)}
         is_view = not value.is_new and not own.isdisjoint(part for part in value.parts if not isinstance(part, str))
         source = self.value.owner
@@ -337,7 +340,7 @@ class AddSliceOp(SliceUpdateOp):
 
 
 def _without_thin_axes(value: Expr) -> Expr:
-    """The array that a reshape has only given axes of size 1, for a slice's sake; else the value."""
+    """The array before a reshape that only adds axes of size 1 for a slice; other values unchanged."""
     owner = value.value.owner
     if not isinstance(owner, ReshapeOp) or not 0 < len(types.shape(owner.x.type)) < len(value.shape):
         return value

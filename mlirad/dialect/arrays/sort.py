@@ -1,4 +1,4 @@
-"""Sorting along the last axis, by NumPy's own functions. Nan comes last; `kind` says which of them, as NumPy's does."""
+"""Sorting along the last axis with NumPy's own functions. Nan comes last. `kind` selects the algorithm, as in NumPy."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 QUICKSORT, STABLE = KINDS = ("quicksort", "stable")
 _NO_MEMORY = ("MemoryError", "no memory to sort an array")
 _WORK = 128
-"""Of a hundred elements each costs this much, of a million six times as much."""
+"""The cost per element for a hundred elements; for a million elements it is six times as much."""
 
 
 class SortingOp(PureOp):
-    """An op on the order of the elements along the last axis."""
+    """An op that orders the elements along the last axis."""
 
     if TYPE_CHECKING:
         x: Operand
@@ -49,7 +49,7 @@ class SortingOp(PureOp):
         if not isinstance(operand, TensorType) or not types.shape(operand):
             raise ShapeError(f"{cls.name}: {operand} has no axis to sort along")
         if not isinstance(kind, StringAttr) or kind.data not in KINDS:
-            raise DTypeError(f"{cls.name}: the kind {kind} is none of {KINDS}")
+            raise DTypeError(f"{cls.name}: the kind {kind} is not one of {KINDS}")
         return operand
 
     def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
@@ -60,7 +60,7 @@ class SortingOp(PureOp):
 
     @property
     def keywords(self) -> dict[str, str]:
-        """What says in NumPy's source that it is stable."""
+        """The keywords for a stable sort in NumPy's source."""
         return {"stable": "True"} if self.kind.data == STABLE else {}
 
     @property
@@ -74,7 +74,7 @@ class SortingOp(PureOp):
 
 @op(cost=_WORK)
 class SortOp(OneOperandOp, SortingOp):
-    """The elements in order. Elements that tie get the cotangents that a stable sort would give them."""
+    """The elements in order. Ties get the cotangents that a stable sort would give them."""
 
     name = "nd.sort"
     x = operand_def(_T)
@@ -108,7 +108,7 @@ class SortOp(OneOperandOp, SortingOp):
         return (None if count is None else broadcast_like(sum_of(count, [last]), kept, count),)
 
     def simplified(self, proofs: Proofs) -> Sequence[SSAValue] | None:
-        """A derivative asks for the places of the elements in order: with these, the elements are only read."""
+        """A derivative needs the argsort. If there is one, the sort becomes a gather with its indices."""
         others = (use.operation for use in self.x.uses if use.operation.parent is self.parent)
         if not any(isinstance(other, ArgsortOp) and other.kind.data == STABLE for other in others):
             return None
@@ -122,7 +122,7 @@ class SortOp(OneOperandOp, SortingOp):
 
 @op(cost=_WORK)
 class ArgsortOp(InertOp, SortingOp):
-    """The places of the elements in order."""
+    """The indices of the elements in order."""
 
     name = "nd.argsort"
     x = operand_def()
@@ -157,7 +157,7 @@ def _places(x: SSAValue) -> Sequence[SSAValue]:
 
 
 def places_in_order(x: Expr) -> tuple[list[Expr], dict[str, Any]]:
-    """Where the elements are in x that a stable sort gives in turn: index arrays of all axes, and their attributes."""
+    """The indices in x of its elements in stable sorted order: index arrays for all axes, and their attributes."""
     rank = len(x.shape)
     sizes = [size if size >= 0 else size_along(x.value, axis) for axis, size in enumerate(x.shape)]
     outer = [broadcast_like(counted(sizes[axis]), [axis], x) for axis in range(rank - 1)]

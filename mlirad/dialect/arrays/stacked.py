@@ -1,4 +1,4 @@
-"""Values of several lanes, which have a first axis more than the value of one.
+"""Values of several lanes: the value of one lane, with an additional first axis.
 
 Reads: values. Writes: nd ops. Leaves: values with and without lanes.
 """
@@ -15,14 +15,14 @@ from mlirad.dialect.ops.movement import of_lanes, reshape
 
 
 def zeros_of_lanes(type: Attribute, lanes: int | Expr) -> Expr:
-    """Zeros for all lanes of what is of this type."""
+    """Zeros for all lanes of a value of this type."""
     made = of_lanes(type, lanes)
     zero = constant(0, types.element_type(made))
     return full(zero, types.shape(made), [lanes] if isinstance(lanes, Expr) else [])
 
 
 def number_of_lanes(x: Expr) -> int | Expr:
-    """How many lanes a value has; an i64 where only the run knows."""
+    """The number of lanes of a value; an i64 if it is known only at run time."""
     return x.shape[0] if x.shape[0] >= 0 else dim(x, 0)
 
 
@@ -36,7 +36,7 @@ def lane_of(stacked: Expr, number: Expr) -> Expr:
 
 
 def with_lane(one: Expr, stacked: Expr, number: Expr) -> Expr:
-    """A value that has lanes, with another one in place of a lane."""
+    """A value with lanes, with one lane replaced."""
     _, *shape = stacked.shape
     if not shape:
         return emit(InsertOp, reshape(one, one.element), stacked, number)

@@ -1,4 +1,4 @@
-"""Sums whose order is the program's: what a loop adds up, one element after the other."""
+"""Sums in the order of the program: a loop that adds one element after the other."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from mlirad.errors import ShapeError
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 IN_ORDER = "mlirad.in_order"
-"""At the addition of a nest that sums: its terms are added one after the other, in the order of the loops."""
+"""On the addition of a summing loop nest: its terms are added one after the other, in the order of the loops."""
 
 
 @op(linear=True)
 class SumInOrderOp(TwoOperandsOp, PureOp):
-    """((start + x[0]) + x[1]) + ..., along the axes of x behind those of start, in row-major order.
+    """((start + x[0]) + x[1]) + ..., in row-major order over the axes of x that start does not have.
 
-    Only the value has an order: tangents and cotangents are added as the compiler likes.
+    Only the value has a fixed order. The compiler may sum tangents and cotangents in any order.
     """
 
     name = "nd.sum_in_order"
@@ -49,7 +49,7 @@ class SumInOrderOp(TwoOperandsOp, PureOp):
         shape, kept = types.shape(x), types.shape(start)
         element = types.element_type(floats(cls.name, x))
         if len(kept) >= len(shape) or shape[: len(kept)] != kept or types.element_type(start) != element:
-            raise ShapeError(f"{cls.name}: {start} is no start for sums of {x}")
+            raise ShapeError(f"{cls.name}: {start} is not a valid start for sums of {x}")
         return [start]
 
     @property

@@ -1,6 +1,6 @@
-"""What ops share that change a part of an array.
+"""The common base of ops that change a part of an array.
 
-The tensors are values: an update gives a new one. Bufferization makes it a write in place.
+The tensors are values: an update returns a new tensor. Bufferization turns it into a write in place.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def require_array(name: str, type: Attribute, count: int) -> TensorType:
 
 
 class UpdateOp(PureOp):
-    """An array t with a part changed by `value`: (value, t, *places).
+    """An array t with a part changed, using `value`: (value, t, *places).
 
-    What is there is replaced or added to, which is linear; an op with another `CHANGE` answers for its derivatives.
+    The part is replaced or added to, which is linear. An op with another `CHANGE` defines its own derivatives.
     """
 
     CHANGE: ClassVar[Change]

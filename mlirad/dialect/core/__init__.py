@@ -1,1 +1,1 @@
-"""What every op is built on: types, the registry, NumPy's operators on IR values, and what an op answers."""
+"""The base of every op: types, the registry, NumPy's operators on IR values, and the questions that an op answers."""

@@ -25,7 +25,7 @@ def ints(attribute: Attribute) -> tuple[int, ...]:
 
 
 def attribute_of(value: Any) -> Attribute:
-    """The attribute that a string, an integer (of 64 bits) or a sequence of integers is."""
+    """The attribute for a string, an integer (of 64 bits) or a sequence of integers."""
     if isinstance(value, Attribute):
         return value
     if isinstance(value, str | int | np.integer):
@@ -47,7 +47,7 @@ def dense(value: Any, type: Attribute) -> Attribute:
     """`value` as an MLIR attribute of the scalar or tensor `type`; a tensor of equal numbers is a splat."""
     dtype = types.to_dtype(types.element_type(type))
     if not types.is_tensor(type):
-        # By bits: -0.0 is not 0.0.
+        # Compare bits: -0.0 is not 0.0.
         key = struct.pack("d", value) if value.__class__ is float else value
         if dtype.kind == "c":
             number = complex(np.asarray(value).astype(dtype)[()])
@@ -64,31 +64,31 @@ def dense(value: Any, type: Attribute) -> Attribute:
 
 
 def _items(array: np.ndarray) -> list[Any]:
-    """The elements as xDSL takes them: a complex number is a pair."""
+    """The elements in the form that xDSL takes: a complex number is a pair."""
     return [(each.real, each.imag) for each in array.tolist()] if array.dtype.kind == "c" else array.tolist()
 
 
 @lru_cache(4096)
 def _scalar(key: bytes | int, kind: type, dtype: np.dtype) -> Attribute:
-    """A Python number of a kind, a float given by its bits: the attributes of most are made again and again."""
+    """A Python number of a kind; a float is given by its bits. Cached, because the same few attributes recur."""
     return _number(struct.unpack("d", key)[0] if isinstance(key, bytes) else kind(key), dtype)
 
 
 def _number(value: Any, dtype: np.dtype) -> Attribute:
     array, type = np.asarray(value).astype(dtype), types.from_dtype(dtype)
     if types.is_float(type):
-        # `types` only has attributes: it does not say which of them are xDSL's float and integer types.
+        # `types` only has attributes; pyright cannot know which of them are xDSL's float and integer types.
         return FloatAttr(float(array), type)  # pyright: ignore[reportArgumentType, reportCallIssue]
     return IntegerAttr(int(array), type)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def _all_same(array: np.ndarray) -> bool:
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
-    return bool((raw == raw[0]).all())  # by bits: -0.0 is not 0.0, and nan is nan
+    return bool((raw == raw[0]).all())  # compare bits: -0.0 is not 0.0, and nan is nan
 
 
 def value_of(attribute: Attribute, type: Attribute) -> np.ndarray | np.generic:
-    """The number or array that a constant's attribute stands for."""
+    """The number or array of a constant's attribute."""
     dtype = types.to_dtype(types.element_type(type))
     if isinstance(attribute, ComplexNumberAttr):
         return dtype.type(complex(attribute.real.data, attribute.imag.data))
@@ -96,7 +96,7 @@ def value_of(attribute: Attribute, type: Attribute) -> np.ndarray | np.generic:
         data = attribute.value.data
         return dtype.type(data) if data.__class__ is float else np.array(data).astype(dtype)[()]
     assert isinstance(attribute, DenseIntOrFPElementsAttr)
-    # Through object: NumPy would make float64 of integers that do not all fit in int64.
+    # Through object: NumPy would create a float64 array from integers that do not all fit in int64.
     items: Any = attribute.get_values()
     if dtype.kind == "c":
         items = [complex(*each) for each in items]
@@ -106,7 +106,7 @@ def value_of(attribute: Attribute, type: Attribute) -> np.ndarray | np.generic:
 
 
 def name_of_constant(value: Attribute) -> str:
-    """What a constant is called in dumps: `%c2` the integer 2, `%true`, and `%cst` all else, as in MLIR."""
+    """The name of a constant in dumps: `%c2` for the integer 2, `%true`, and `%cst` for all others, as in MLIR."""
     if not isinstance(value, IntegerAttr):
         return "cst"
     if value.type == types.I1:

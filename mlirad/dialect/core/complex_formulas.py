@@ -1,7 +1,7 @@
-"""Functions of complex numbers, as formulas in upstream ops on their parts.
+"""Functions of complex numbers, as formulas in upstream ops on the real and imaginary parts.
 
-For infinities and nan they give what Annex G of the C standard says, as NumPy does. Functions of 32-bit parts are
-computed in 64 bits, arithmetic in 32.
+Results for infinities and nan follow Annex G of the C standard, as in NumPy. Functions of 32-bit parts are computed in
+64 bits, arithmetic in 32.
 
 Reads: scalars. Writes: arith and math ops. Leaves: nothing.
 """
@@ -23,7 +23,7 @@ _LARGEST_EXP = 709.0
 
 
 def in_double(function: Callable[[Complex], Complex]) -> Callable[[Complex], Complex]:
-    """The function computes in 64 bits, and is rounded once."""
+    """Compute the function in 64 bits, and round the result once."""
 
     @wraps(function)
     def rounded(z: Complex) -> Complex:
@@ -47,7 +47,7 @@ def divide(x: Complex, y: Complex) -> Complex:
 
 
 def hypot(x: Real, y: Real) -> Real:
-    """sqrt(x**2 + y**2), without overflow; inf if either is infinite, nan or not."""
+    """sqrt(x**2 + y**2), without overflow; inf if either is infinite, even if the other is nan."""
     type = x.value.type
     if type != types.F64:
         radius = _root_of_squares(x.in_type(types.F64), y.in_type(types.F64)).in_type(type)
@@ -80,7 +80,7 @@ def angle(z: Complex) -> Real:
 
 @in_double
 def exp(z: Complex) -> Complex:
-    """e**x (cos y + i sin y), for large x as a product of two."""
+    """e**x (cos y + i sin y); for large x a product of two factors."""
     is_large = z.re > _LARGEST_EXP
     size, factor = (
         z.re.where(is_large, z.re - _LARGEST_EXP).exp(),
@@ -88,7 +88,7 @@ def exp(z: Complex) -> Complex:
     )
     cosine, sine = z.im.function(math.CosOp), z.im.function(math.SinOp)
     found = Complex(size * cosine * factor, (size * sine * factor).where(z.im.equals(0.0), z.im))
-    # Of -inf + i inf or nan: 0; of inf + i inf or nan: inf + i nan.
+    # Of -inf + i inf or -inf + i nan: 0; of inf + i inf or inf + i nan: inf + i nan.
     is_odd = _is_odd(z.im)
     zero = z.re.like(0.0)
     found = found.where(both(is_odd, z.re.equals(-_INFINITY)), Complex(zero, zero))
@@ -97,7 +97,7 @@ def exp(z: Complex) -> Complex:
 
 @in_double
 def log(z: Complex) -> Complex:
-    """log |z| + i arg z, where |z| is the larger part times the root of 1 + ratio**2."""
+    """log |z| + i arg z; |z| is the larger part times sqrt(1 + ratio**2)."""
     x, y = abs(z.re), abs(z.im)
     larger, smaller = x.function(arith.MaximumfOp, y), x.function(arith.MinimumfOp, y)
     has_infinity = any_of(_is_infinite(x), _is_infinite(y))
@@ -108,7 +108,7 @@ def log(z: Complex) -> Complex:
 
 @in_double
 def sqrt(z: Complex) -> Complex:
-    """The root with a real part that is not negative; scaled where squares would overflow or vanish."""
+    """The root with a non-negative real part; scaled if squares would overflow or underflow."""
     x, y = z.re, z.im
     larger = abs(x).function(arith.MaximumfOp, abs(y))
     is_large, is_small = larger > 2.0**1000, larger < 2.0**-960
@@ -131,7 +131,7 @@ def _circular(y: Real) -> tuple[Real, Real]:
 
 
 def _hyperbolic(x: Real) -> tuple[Real, Real, Real]:
-    """cosh x and sinh x, both to be multiplied by a third number where they would overflow too early."""
+    """cosh x and sinh x, both to be multiplied by the third number, which avoids early overflow."""
     is_large = abs(x) > _LARGEST_EXP
     size = (abs(x) - _LARGEST_EXP).exp() * 0.5
     small = x.where(is_large, 0.0)
@@ -159,7 +159,7 @@ def cosh(z: Complex) -> Complex:
 
 @in_double
 def tanh(z: Complex) -> Complex:
-    """Kahan's formula; beyond 22 what e**(-2|x|) leaves."""
+    """Kahan's formula; for |x| > 22 its limit, in which only e**(-2|x|) remains."""
     x, y = z.re, z.im
     is_far = abs(x) > 22.0
     near = x.where(is_far, 0.0)
@@ -195,7 +195,7 @@ def tan(z: Complex) -> Complex:
 
 
 def power(x: Complex, y: Complex) -> Complex:
-    """exp(y log x); 1 where y is 0; of x = 0, 0 where y is real and positive, else nan."""
+    """exp(y log x); 1 if y is 0. If x is 0: 0 for a positive real y, else nan."""
     type = x.re.value.type
     base, exponent = x.in_parts(types.F64), y.in_parts(types.F64)
     found = exp(exponent * log(base))

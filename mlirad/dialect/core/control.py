@@ -1,4 +1,4 @@
-"""Loops and branches, built of Expr code.
+"""Loops and branches, built from Expr code.
 
 Reads: bodies as Python functions. Writes: scf. Leaves: the results, as Exprs.
 """
@@ -26,7 +26,7 @@ def as_i64(n: Expr | int) -> Expr:
 
 
 def for_loop(n: Expr | int, inits: Values, body: Body) -> tuple[Expr, ...]:
-    """`for q in range(n)`; `body(q, *carries)` gives the next carries."""
+    """`for q in range(n)`; `body(q, *carries)` returns the next carries."""
     block = Block(arg_types=[types.I64, *(init.type for init in inits)])
     with building(block):
         ends = as_values(body(*(Expr(arg) for arg in block.args)))
@@ -37,7 +37,7 @@ def for_loop(n: Expr | int, inits: Values, body: Body) -> tuple[Expr, ...]:
 
 
 def while_loop(inits: Values, condition: Callable[..., Expr], body: Body) -> tuple[Expr, ...]:
-    """`while condition(*carries)`; `body(*carries)` gives the next carries."""
+    """`while condition(*carries)`; `body(*carries)` returns the next carries."""
     carried = [init.type for init in inits]
     before, after = Block(arg_types=carried), Block(arg_types=carried)
     with building(before):

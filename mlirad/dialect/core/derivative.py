@@ -1,7 +1,7 @@
-"""Families of ops by their derivatives: `vjp` and `jvp`, typed by operands and results.
+"""Families of ops, grouped by the signatures of `vjp` and `jvp`.
 
-Verbs ask `cotangents` and `tangents`, which have a value for each result and each operand; the families unpack them.
-In `vjp` g is the cotangent of the result `out`, and what it gives the cotangents of the operands.
+Verbs call `cotangents` and `tangents`, with one value for each result and operand; the families unpack them. In `vjp`,
+g is the cotangent of the result `out`; the method returns the cotangents of the operands.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from mlirad.dialect.core.op import Cotangent, Given, NdOp, PureOp, Series, at_or
 
 
 def only(gs: Given) -> Expr:
-    """The cotangent of an op's one result."""
+    """The cotangent of an op's only result."""
     (g,) = gs
-    assert g is not None, "an op is asked for cotangents where it is given one"
+    assert g is not None, "an op is asked for cotangents only if a result has one"
     return g
 
 
@@ -95,8 +95,8 @@ class BilinearOp(TwoOperandsOp):
 
 
 def convolution(product: Callable[[Expr, Expr], Expr], order: int, x: Series, y: Series, first: int = 0) -> Expr | None:
-    """The sum of all products of a coefficient of x, from number `first` on, and one of y, whose numbers add up to
-    `order`."""
+    """The sum of all products of a coefficient of x, from number `first` on, and a coefficient of y, with numbers that
+    add up to `order`."""
     result: Expr | None = None
     for k in range(first, order + 1):
         one, other = x[k], y[order - k]
@@ -106,7 +106,8 @@ def convolution(product: Callable[[Expr, Expr], Expr], order: int, x: Series, y:
 
 
 class LinearOp(PureOp):
-    """One result, linear in the first operand. The others, `places`, are indices or sizes, without a derivative."""
+    """One result, linear in the first operand. The other operands, `places`, are indices or sizes, without a
+    derivative."""
 
     @abstractmethod
     def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> Cotangent: ...
@@ -125,7 +126,7 @@ class LinearOp(PureOp):
 
 
 class InertOp(NdOp):
-    """Its derivative is zero."""
+    """An op with derivative zero."""
 
     def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
         return [None for _ in operands]

@@ -1,7 +1,7 @@
-"""The effects of an op, and what follows: the one table of effect x verb that all verbs read.
+"""The effects of ops, and their consequences: the one table of effect x verb that all verbs read.
 
-Reads: the traits of ops. Writes: nothing. Leaves: what only an op itself knows, such as how a check that has passed is
-recomputed.
+Reads: the traits of ops. Writes: nothing. Leaves: questions that only an op itself can answer, such as how to recompute
+a check that has passed.
 """
 
 from __future__ import annotations
@@ -21,37 +21,38 @@ class Effect(Enum):
     """What an op does besides computing its results."""
 
     NONE = "nothing"
-    OWN_MEMORY = "makes memory of its own, or reads memory that others write"
+    OWN_MEMORY = "allocates its own memory, or reads memory that others write"
     MAY_FAIL = "leaves the kernel with an exception if a condition does not hold"
-    ORDERED = "acts on what is outside of the program, in the program's order"
+    ORDERED = "acts on the outside of the program, in the program's order"
 
 
 class Verb(Enum):
     """What may be done to an op."""
 
     REMOVE = "remove it if its results are not used"
-    RECOMPUTE = "compute its results again in the reverse sweep, and do not store them"
+    RECOMPUTE = "compute its results again in the reverse sweep, instead of storing them"
     HOIST = "move it out of a loop in which its operands do not change"
-    VMAP = "do it for a batch at once"
-    JVP = "differentiate what contains it forwards"
-    VJP = "differentiate what contains it backwards"
-    CHECKPOINT = "run it again with the trip of a checkpointed loop"
+    VMAP = "run it for all lanes at once"
+    JVP = "differentiate code that contains it, in forward mode"
+    VJP = "differentiate code that contains it, in reverse mode"
+    CHECKPOINT = "rerun it with the trip of a checkpointed loop"
     CACHE = "use the results of an earlier equal op"
 
 
 class Rule(Enum):
-    """What a cell of the table says."""
+    """The meaning of a cell of the table."""
 
     ALLOWED = "allowed"
     FORBIDDEN = "forbidden"
     WITHOUT_EFFECT = "allowed without the effect, as the op's `recomputed` says; forbidden without that answer"
-    RECORDED = "its results are recorded, and read again, as the op's `replayed` says; forbidden without that answer"
-    ONCE = "the effect is had once, where it is in the program; nothing of it is added"
-    EACH_IN_ORDER = "once for each member of the batch, in their order"
+    RECORDED = "its results are recorded, and read back, as the op's `replayed` says; forbidden without that answer"
+    ONCE = "the effect happens once, at its place in the program; transforms add no further effects"
+    EACH_IN_ORDER = "once for each lane, in their order"
 
 
 class MayFail(MemoryWriteEffect):
-    """The trait of ops whose effect is `Effect.MAY_FAIL`. For xDSL they write memory: nothing moves past them."""
+    """The trait of ops with the effect `Effect.MAY_FAIL`. For xDSL they write memory, so that nothing moves past
+    them."""
 
 
 def _row(*rules: Rule) -> Mapping[Verb, Rule]:
@@ -69,14 +70,14 @@ TABLE: Mapping[Effect, Mapping[Verb, Rule]] = MappingProxyType(
         Effect.ORDERED: _row(_NO, _NO, _NO, _EACH, _ONCE, _ONCE, Rule.RECORDED, _NO),
     }
 )
-"""A check may be cached: values never change, so what has been checked once holds. It may run again with a trip of a
-checkpointed loop, where it passes again; what an op with an ordered effect gave is read from a record. (One that gives
-nothing, as a print, is left out of the trips that run again.)"""
+"""A check may be cached: values never change, so a check that has passed holds from then on. It may be rerun with a
+trip of a checkpointed loop, where it passes again. The results of an op with an ordered effect are read from a record.
+(An op without results, such as a print, is omitted from rerun trips.)"""
 
 
 @cache
 def _declared(kind: type[Operation]) -> Effect | None:
-    """The effect of all ops of a class; None if it depends on the op."""
+    """The effect of all ops of a class; None if it differs from op to op."""
     if only_computes(kind):
         return Effect.NONE
     if kind.has_trait(MayFail):
@@ -85,7 +86,7 @@ def _declared(kind: type[Operation]) -> Effect | None:
 
 
 def effect_of(op: Operation) -> Effect:
-    """The effect of an op without regions. What does not declare its effects may do anything."""
+    """The effect of an op without regions. An op that does not declare its effects may do anything."""
     declared = _declared(op.__class__)
     if declared is not None:
         return declared
@@ -102,15 +103,15 @@ def _is_own_or_read(op: Operation, effect: EffectInstance) -> bool:
 
 
 def rule(op: Operation, verb: Verb) -> Rule:
-    """What the table says of an op without regions."""
+    """The table's cell for an op without regions."""
     return TABLE[effect_of(op)][verb]
 
 
 def may(op: Operation, verb: Verb) -> bool:
-    """Whether a verb is allowed for an op without regions, as it is."""
+    """Whether a verb may be applied to an op without regions, without changes to the op."""
     return rule(op, verb) is Rule.ALLOWED
 
 
 def is_removable(op: Operation) -> bool:
-    """Whether an op without regions may be removed if its results are not used."""
+    """Whether an op without regions may be removed if its results are unused."""
     return only_computes(op.__class__) or may(op, Verb.REMOVE)

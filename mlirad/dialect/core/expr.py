@@ -1,8 +1,8 @@
-"""IR values with NumPy's operators: the layer in which derivative rules and loops are written.
+"""IR values with NumPy's operators: derivative rules and loops are written in this layer.
 
-An `Expr` represents an SSA value; using an operator or a NumPy function on it emits the op that the function spells, at
-the current insertion point (`building`) and with the current location (`located`). There is no promotion, and
-broadcasting only of numbers and scalars: mixing element types is a DTypeError.
+An `Expr` represents an SSA value. An operator or a NumPy function applied to it emits the corresponding op, at the
+current insertion point (`building`) and with the current location (`located`). There is no promotion, and only numbers
+and scalars are broadcast: mixed element types raise a DTypeError.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _context = _Context()
 
 
 class building:
-    """Ops are emitted at `where` (at a block's end, for a block) inside this context."""
+    """Inside this context, ops are emitted at `where` (for a block: at its end)."""
 
     __slots__ = ("point", "saved")
 
@@ -55,14 +55,14 @@ class building:
 
 
 def swap_location(location: Location) -> Location:
-    """Emit ops with this location from now on; gives the one before."""
+    """Emit ops with this location from now on. Returns the previous location."""
     saved = _context.location
     _context.location = location
     return saved
 
 
 class located:
-    """Ops are emitted with `location` inside this context."""
+    """Inside this context, ops are emitted with `location`."""
 
     __slots__ = ("location",)
 
@@ -77,7 +77,7 @@ class located:
 
 
 class emitting:
-    """Ops are emitted at `point`, with `location`, inside this context."""
+    """Inside this context, ops are emitted at `point`, with `location`."""
 
     __slots__ = ("location", "point")
 
@@ -96,19 +96,19 @@ class emitting:
 def current_location() -> LocationAttr:
     location = _context.location
     if location is None or isinstance(location, SourceLocation):
-        # Made here and not before: most places in a source emit nothing.
+        # Created here and not earlier: most source locations emit nothing.
         location = _context.location = types.to_location(location)
     return location
 
 
 def insertion_point() -> InsertPoint:
     if _context.point is None:
-        raise RuntimeError("ops are emitted inside `with building(...)` only")
+        raise RuntimeError("ops can be emitted only inside `with building(...)`")
     return _context.point
 
 
 def insert(op: OpT) -> OpT:
-    """Put a ready-made op at the insertion point, with the current location."""
+    """Insert an existing op at the insertion point, with the current location."""
     op.location = current_location()
     return _placed(op)
 
@@ -125,7 +125,7 @@ def _placed(op: OpT) -> OpT:
 def emit(
     op_class: type[TypedOp], *operands: Expr | SSAValue, result_type: Attribute | None = None, **attributes: Any
 ) -> Expr:
-    """Emit an op of one result, and give it; see `emit_all`."""
+    """Emit an op with one result, and return the result; see `emit_all`."""
     (result,) = emit_all(op_class, *operands, result_type=result_type, **attributes)
     return result
 
@@ -133,10 +133,10 @@ def emit(
 def emit_all(
     op_class: type[TypedOp], *operands: Expr | SSAValue, result_type: Attribute | None = None, **attributes: Any
 ) -> tuple[Expr, ...]:
-    """Emit an op, and give its results; their types come from its type rule.
+    """Emit an op, and return its results; their types come from its type rule.
 
-    result_type is for the ops whose operands leave it open (cast, broadcast, reshape, full).
-    Raises ShapeError or DTypeError, without a place, where the rule refuses the operands.
+    result_type is for the ops whose operands do not determine it (cast, broadcast, reshape, full).
+    Raises ShapeError or DTypeError, without a location, if the type rule rejects the operands.
     """
     values = [operand.value if isinstance(operand, Expr) else operand for operand in operands]
     properties = op_class.properties_of(attributes)
@@ -158,24 +158,24 @@ def constant(value: Any, type: Attribute) -> Expr:
 
 
 def full(value: Expr, shape: Sequence[int], sizes: Sequence[Expr] = ()) -> Expr:
-    """An array of shape `shape` (-1: the next of `sizes`, an i64) that holds `value` everywhere."""
+    """An array of shape `shape` (-1: the next of `sizes`, an i64), filled with `value`."""
     return emit(op_of(np.full), value, *sizes, result_type=types.tensor(shape, value.element))
 
 
 def zeros_like(x: Expr) -> Expr:
-    """Zeros of the type and, where a size is unknown, of the run-time shape of x."""
+    """Zeros with the type of x, and its run-time shape if a size is unknown."""
     zero = constant(0, x.element)
     return broadcast_scalar(zero, x) if x.is_tensor else zero
 
 
 def ones_like(x: Expr) -> Expr:
-    """Ones, as `zeros_like` gives zeros."""
+    """Ones, with the type and shape of x as in `zeros_like`."""
     one = constant(1, x.element)
     return broadcast_scalar(one, x) if x.is_tensor else one
 
 
 def broadcast_scalar(x: Expr, like: Expr) -> Expr:
-    """The scalar x everywhere in an array of the shape of `like`, unknown sizes included."""
+    """An array filled with the scalar x, in the shape of `like`, unknown sizes included."""
     return full(x, like.shape, unknown_dims(like))
 
 
@@ -185,12 +185,12 @@ def dim(x: Expr, axis: int) -> Expr:
 
 
 def unknown_dims(x: Expr) -> list[Expr]:
-    """The sizes that the type of x leaves open, in the order of their axes."""
+    """The unknown sizes of x, in the order of their axes."""
     return [dim(x, axis) for axis, size in enumerate(x.shape) if size < 0]
 
 
 def sum_of(x: Expr, axes: Sequence[int] | None = None) -> Expr:
-    """The sum of x over axes (all of them, by default); x itself if there are none."""
+    """The sum of x over axes (by default all of them); x itself if there are none."""
     axes = range(len(x.shape)) if axes is None else axes
     if not x.is_tensor or (len(axes) == 0 and len(x.shape) > 0):
         return x
@@ -199,7 +199,7 @@ def sum_of(x: Expr, axes: Sequence[int] | None = None) -> Expr:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expr:
-    """An SSA value that carries NumPy's operators."""
+    """An SSA value with NumPy's operators."""
 
     value: SSAValue
 
@@ -284,12 +284,12 @@ class Expr:
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # nothing says which are equal
 
     def __bool__(self) -> NoReturn:
-        # Only the run knows it: `p == q` of an Expr is an op, which would be true in an `if`.
+        # Known only at run time: `p == q` of an Expr is an op, which would be true in an `if`.
         raise TypeError("the truth of an IR value is not known while compiling")
 
 
 def same_type(*inputs: Any) -> list[Expr]:
-    """The inputs with numbers made constants, and scalars broadcast, to the type of the widest Expr among them."""
+    """The inputs, with numbers made constants and scalars broadcast, in the type of the widest Expr among them."""
     if len(inputs) == 2:
         x, y = inputs
         if isinstance(x, Expr) and isinstance(y, Expr) and x.value.type is y.value.type:
@@ -310,12 +310,12 @@ def same_type(*inputs: Any) -> list[Expr]:
 
 
 def apply(function: np.ufunc, *inputs: Any) -> Expr:
-    """Emit the elementwise op that a NumPy function spells."""
+    """Emit the elementwise op for a NumPy function."""
     return emit(op_of(function), *same_type(*inputs))
 
 
 def where(condition: Expr, x: Expr | Number, y: Expr | Number) -> Expr:
-    """`np.where(condition, x, y)`: x and y of one type, condition bool; a scalar condition is broadcast."""
+    """`np.where(condition, x, y)`: x and y have one type, condition is bool; a scalar condition is broadcast."""
     x, y = same_type(x, y)
     if x.is_tensor and not condition.is_tensor:
         condition = broadcast_scalar(condition, x)

@@ -1,9 +1,9 @@
-"""What an op says of an integer result: a linear form of its operands, an interval, bounds by operands.
+"""What an op knows about an integer result: a linear form of its operands, an interval, bounds by operands.
 
 Reads: the intervals of operands. Writes: nothing. Leaves: `Integer`s.
 
-All of it is about exact integers, and 64 bits hold only those from LOWEST to HIGHEST. So a linear form is a value where
-its interval `fits`; where it may not, the value is equal to it modulo 2**64 and nothing else is known.
+All facts are about exact integers; 64 bits hold only those from LOWEST to HIGHEST. A linear form equals the value if
+its interval `fits`. Otherwise the value equals it modulo 2**64, and nothing else is known.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Other = TypeVar("Other", bound=Hashable)
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 LARGEST_SIZE = 2**56
-"""No array has more elements along an axis."""
+"""No array has more elements than this along an axis."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Interval:
 
     @property
     def fits(self) -> bool:
-        """Whether an i64 can hold every one."""
+        """Whether an i64 can hold every number of the interval."""
         return self.low >= LOWEST and self.high <= HIGHEST
 
     @property
     def wrapped(self) -> Interval:
-        """Where an i64 lies that was computed as a number of this interval."""
+        """The interval of an i64 that was computed as a number of this interval."""
         return self if self.fits else _ANYTHING
 
     @property
@@ -61,14 +61,14 @@ _ANYTHING = Interval()
 
 
 def _around(x: Interval, y: Interval, function: Callable[[int, int], int]) -> Interval:
-    """The values of a function that is monotonous in both arguments."""
+    """The values of a function that is monotonic in both arguments."""
     ends = [function(a, b) for a in (x.low, x.high) for b in (y.low, y.high)]
     return Interval(min(ends), max(ends))
 
 
 @dataclass(frozen=True)
 class LinearForm(Generic[Atom]):
-    """constant + the sum of coefficient * atom. An atom is what stands for a number: a value, an operand's place."""
+    """constant + the sum of coefficient * atom. An atom represents a number: a value, or an operand's index."""
 
     constant: int = 0
     terms: Mapping[Atom, int] = field(default_factory=dict)
@@ -82,17 +82,17 @@ class LinearForm(Generic[Atom]):
 
     @property
     def number(self) -> int | None:
-        """The number that it is, if it has no terms."""
+        """The number that the form equals, if it has no terms."""
         return None if self.terms else self.constant
 
     @property
     def value(self) -> int | None:
-        """The i64 that was computed as this form, if it has no terms."""
+        """The i64 computed as this form, if it has no terms."""
         return None if self.terms else (self.constant - LOWEST) % 2**64 + LOWEST
 
     @property
     def atom(self) -> Atom | None:
-        """The atom that it is, if it is one."""
+        """The atom that the form equals, if it is a single atom."""
         if self.constant or len(self.terms) != 1:
             return None
         ((atom, coefficient),) = self.terms.items()
@@ -131,7 +131,7 @@ class LinearForm(Generic[Atom]):
         return result
 
     def interval(self: LinearForm[Atom], interval_of: Callable[[Atom], Interval]) -> Interval:
-        """Where the exact number lies."""
+        """The interval that contains the exact number."""
         low = high = self.constant
         for atom, coefficient in self.terms.items():
             ends = interval_of(atom)
@@ -141,17 +141,17 @@ class LinearForm(Generic[Atom]):
 
 
 Sum = LinearForm[int]
-"""Of operands, by their places."""
+"""Sums of operands, by their indices."""
 
 
 @dataclass(frozen=True)
 class Integer:
     """What an op knows about its integer result; by default nothing.
 
-    sum: the result is this sum of operands, modulo 2**64. interval: the exact result lies in it. above, below: sums
-    that are upper and lower bounds of the result. choices: the result is one of these operands. size: it is the size
-    of an operand along an axis. counted: it is a count of elements of this array. quotient: it is this sum of
-    operands, divided by the number and rounded down.
+    sum: the result is this sum of operands, modulo 2**64. interval: it contains the exact result. above, below: sums
+    that are upper and lower bounds of the result. choices: the result is one of these operands. size: the result is the
+    size of an operand along an axis. counted: the result is a count of elements of this array. quotient: the result is
+    this sum of operands, divided by the number and rounded down.
     """
 
     sum: Sum | None = None
@@ -168,28 +168,28 @@ Values = LinearForm[SSAValue]
 
 
 class Proofs(Protocol):
-    """What is known of the integers at one place of a program."""
+    """What is known about integers at one point of a program."""
 
     def sum_of(self, value: SSAValue) -> Values:
-        """The exact number that a value is, as a form of earlier values."""
+        """The exact number of a value, as a form of earlier values."""
         ...
 
     def interval(self, value: SSAValue) -> Interval: ...
 
     def is_never_negative(self, total: Values) -> bool:
-        """Whether it is proved that total >= 0."""
+        """Whether total >= 0 is proved."""
         ...
 
     def fits(self, total: Values) -> bool:
-        """Whether it is proved, or has been checked, that an i64 can hold total."""
+        """Whether it is proved, or has been checked, that total fits in an i64."""
         ...
 
     def implied(self, condition: SSAValue, truth: bool) -> Sequence[Values]:
-        """The forms that are not negative where a condition has this outcome."""
+        """The forms that are not negative if a condition has this outcome."""
         ...
 
     def checked(self, condition: SSAValue) -> Sequence[Values]:
-        """The forms that are not negative once it has been checked that the condition holds."""
+        """The forms that are not negative after a check of the condition has passed."""
         ...
 
 
@@ -234,7 +234,7 @@ def floor_quotient(x: Interval, y: Interval) -> Integer:
 
 
 def remainder(_x: Interval, y: Interval) -> Integer:
-    """Of the floor quotient."""
+    """The remainder of floor division."""
     return UNKNOWN if y.low < 1 else Integer(interval=Interval(0, y.high - 1), above=(_Y.shifted(-1),))
 
 
@@ -257,7 +257,7 @@ def selected(condition: Interval, x: Interval, y: Interval) -> Integer:
 
 
 def wrapped_index(index: Interval, size: Interval) -> Integer:
-    """The index, or the index plus the size if it is negative. Nothing says that it is in range."""
+    """The index, or the index plus the size if it is negative. It need not be in range."""
     if index.low >= 0 or index.high < 0:
         return _FIRST if index.low >= 0 else _SUM
     return Integer(interval=Interval(0, index.high).hull(Interval(index.low + size.low, size.high - 1)))

@@ -1,7 +1,7 @@
-"""The fourth way in which an op answers `loops`: other libraries' native code computes it.
+"""The fourth possible answer to `loops`: native code of another library computes the op.
 
-`NativeFunction` declares a C function, `NativeCalls` says how an op calls it. Reads and writes nothing: the calls are
-made in `lowering/to_linalg/native_calls.py`, and emitted by the target.
+`NativeFunction` declares a C function; `NativeCalls` describes how an op calls it. This file reads and writes nothing:
+`lowering/to_linalg/native_calls.py` creates the calls, and the target emits them.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from xdsl.ir import Attribute, SSAValue
 
 @dataclass(frozen=True)
 class NativeFunction:
-    """A C function that is called by its address, which `contract.native_functions` finds by its name.
+    """A C function that is called by its address. `contract.native_functions` finds the address by the name.
 
-    It touches only the memory that it is given, and neither raises nor jumps. failure: Python's exception and its
-    message where the function, which then gives an int, gives another one than 0. needs_gil: whether it may be called
-    by who holds the interpreter's lock only. Compiled code runs with and without it.
+    It accesses only the memory that is passed to it, and neither raises nor jumps. failure: a Python exception and its
+    message; the function then returns an int, and a value other than 0 means failure. needs_gil: whether the function
+    may be called only with the interpreter's lock held. Compiled code runs with and without it.
 
-    gufunc: its core signature, of a loop of a gufunc (`contract/gufunc_loops.py`). It is called for one part, with the
-    parts of operands and results, then where to put whether it failed, an i64, and then the core sizes. memory: it
-    allocates at most so many times the bytes of these parts.
+    gufunc: for a loop of a gufunc (`contract/gufunc_loops.py`), its core signature. The function is called for one
+    part, with the parts of operands and results, then the address of an i64 for failure, and then the core sizes.
+    memory: it allocates at most this multiple of the bytes of these parts.
     """
 
     name: str
@@ -34,14 +34,14 @@ class NativeFunction:
 
 @dataclass(frozen=True)
 class PartAddress:
-    """The address of a part of an array: of an operand, or of a result, numbered behind the operands."""
+    """The address of a part of an array: an operand, or a result, which is numbered after the operands."""
 
     array: int
 
 
 @dataclass(frozen=True)
 class WholeAddress:
-    """The address of an operand of one axis, which all calls share, from its element number `start` on."""
+    """The address of a one-axis operand that all calls share, from element number `start` on."""
 
     array: int
     start: int = 0
@@ -57,23 +57,23 @@ class Length:
 
 @dataclass(frozen=True)
 class ElementAt:
-    """A number: an element of an operand, or an operand that is a number."""
+    """A number: an element of an operand, or a scalar operand."""
 
     array: int
 
 
 @dataclass(frozen=True)
 class NativeCalls:
-    """An op that is calls of a native function, one for each part of its arrays, or for each element.
+    """An op computed by calls of a native function, one for each part of its arrays, or for each element.
 
-    The parts are C-contiguous: the last `rank` axes of each array, whose other axes are alike. `start` makes the
-    results as they are before the calls, from lowered operands; a result may be an operand itself, which is copied if
-    it is needed later. A number among the arguments is an intp, or where it is 0 a null pointer or a C int. work: the
-    cost of a call for each element of its first part. ranks: the rank of the parts of each array, where they differ.
+    The parts are C-contiguous: the last `rank` axes of each array; the other axes of all arrays are equal. `start`
+    creates the initial results from lowered operands; a result may be an operand itself, which is copied if it is
+    needed later. A number among the arguments is an intp; 0 is also a null pointer or a C int. work: the cost of a call
+    for each element of its first part. ranks: the rank of the parts of each array, if they differ.
 
-    result: the type of the number that the function gives, if it does: an element of the op's one result, or on numbers
-    the result, which is then not there before the calls. Its arguments are elements and shared arrays then, and rank
-    is 0.
+    result: the type of the number that the function returns, if any. This number is an element of the op's only result,
+    or the result itself if the op works on numbers; `start` then creates no result. The arguments are then elements and
+    shared arrays, and rank is 0.
     """
 
     function: NativeFunction

@@ -1,4 +1,4 @@
-"""Slices as NumPy's source: `x[1:n]`, `x[i, ::-1]`.
+"""Slices as NumPy source: `x[1:n]`, `x[i, ::-1]`.
 
 Reads: starts, sizes and strides of a slice. Writes: expressions. Leaves: nothing.
 """
@@ -21,7 +21,7 @@ def slice_text(
     lengths: Sequence[SSAValue | tuple[SSAValue, int]],
     strides: Sequence[int],
 ) -> NumpyText:
-    """A slice of operand `array`, an axis of size 1 also as an index. lengths: its unknown sizes."""
+    """A slice of operand `array`. Its `thin` text indexes axes of size 1. lengths: the unknown sizes."""
     unknown = iter(lengths)
     t, value = source.operand(array), source.op.operands[array]
     indices: list[NumpyText] = []
@@ -59,7 +59,7 @@ def _slice_index(
     stride: int,
     whole: tuple[SSAValue, int],
 ) -> tuple[NumpyText, NumpyText]:
-    """The index of an ascending slice, and that of the result which turns it around where the stride is negative."""
+    """The index of an ascending slice, and the index that reverses its result if the stride is negative."""
     steps = abs(stride)
     step = text() if steps == 1 else text(":", steps)
     known = source.total(start).literal
@@ -92,7 +92,7 @@ def _slice_index(
 
 
 def _bounds(first: NumpyText, end: NumpyText, step: NumpyText) -> NumpyText:
-    """`first:end:step`, laid out as ruff does."""
+    """`first:end:step`, formatted as by ruff."""
     is_plain = all(not each.parts or (each.negated or each).is_simple for each in (first, end))
     before = " :" if first.parts and not is_plain else ":"
     behind = " " if end.parts and not is_plain else ""

@@ -1,7 +1,7 @@
-"""How ops are written in NumPy: pieces of source text, in which SSA values stand for variables that get names later.
+"""How ops are written in NumPy: pieces of source text, in which SSA values represent variables that are named later.
 
-Reads: what an op spells, and the texts of its operands. Writes: expressions, and lines in front of them. Leaves: names,
-statements and layout to who asks.
+Reads: an op's spelling, and the texts of its operands. Writes: expressions, and preceding lines. Leaves: names,
+statements and layout to the caller.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Part = str | SSAValue
 
 
 class Rank(IntEnum):
-    """How tightly Python's operators bind."""
+    """The precedence of Python's operators."""
 
     CHOICE = 1
     OR = 2
@@ -48,10 +48,10 @@ class Rank(IntEnum):
 class NumpyText:
     """An expression. The SSA values among its parts are variables.
 
-    is_new: whether an array that it gives is memory of its own. is_numpy: whether a number that it gives is certainly
-    one of NumPy's, of the right dtype, and not one of Python's. lax: another text whose value broadcasts to this one.
-    thin: this array without axes of size 1, and its shape. negated: what it is the negative of. literal: the number
-    that it is. operation: its operands and the operator between them.
+    is_new: whether its array has memory of its own. is_numpy: whether its number is certainly a NumPy number, with the
+    right dtype, and not a Python number. lax: another text whose value broadcasts to this value. thin: this array
+    without axes of size 1, and its shape. negated: the text that this is the negative of. literal: the number.
+    operation: its operands and the operator between them.
     """
 
     parts: tuple[Part, ...]
@@ -83,7 +83,7 @@ class NumpyText:
 def text(
     *parts: Part | NumpyText | int, rank: Rank = Rank.ATOM, is_new: bool = True, is_numpy: bool = True
 ) -> NumpyText:
-    """The parts, one behind the other."""
+    """The parts, concatenated."""
     found: list[Part] = []
     for part in parts:
         if isinstance(part, NumpyText):
@@ -116,7 +116,7 @@ def tuple_of(items: Sequence[NumpyText | str | int]) -> NumpyText:
 
 
 def shape_text(items: Sequence[NumpyText | str | int]) -> NumpyText | str | int:
-    """A shape as NumPy takes it: a number for one axis."""
+    """A shape in NumPy's form: a number for one axis."""
     return items[0] if len(items) == 1 else tuple_of(items)
 
 
@@ -139,7 +139,7 @@ def infix(x: NumpyText, symbol: str, y: NumpyText, rank: Rank) -> NumpyText:
 
 
 def assigned(target: NumpyText, value: NumpyText) -> NumpyText:
-    """`target = value`, or what is shorter: `target += value`."""
+    """`target = value`, or the shorter `target += value`."""
     if value.operation is not None and value.operation[0].parts == target.parts and value.rank >= Rank.BIT_OR:
         _, symbol, other = value.operation
         return text(target, f" {symbol}= ", other)
@@ -158,12 +158,12 @@ def denied(condition: NumpyText) -> NumpyText:
 
 
 def choice(condition: NumpyText, x: NumpyText, y: NumpyText) -> NumpyText:
-    """`x if condition else y`, or Python's `min` and `max`, which are that."""
+    """`x if condition else y`, or the equivalent `min` or `max` of Python."""
     if condition.operation is not None:
         left, symbol, right = condition.operation
         is_straight = (left.parts, right.parts) == (x.parts, y.parts)
         if is_straight or (left.parts, right.parts) == (y.parts, x.parts):
-            if symbol in ("<=", ">="):  # of nan, Python's functions give the other one
+            if symbol in ("<=", ">="):  # for nan, Python's functions return the other one
                 return text(called("np.where", condition, x, y), "[()]")
             if symbol in ("<", ">"):
                 made = called("min" if (symbol == "<") is is_straight else "max", y, x)
@@ -180,7 +180,7 @@ def dtype_name(element: Attribute) -> str:
 
 
 def literal(value: Any) -> NumpyText:
-    """A number of Python. It is no number of NumPy yet, whose dtype may differ."""
+    """A Python number. It is not a NumPy number yet; the dtype may differ."""
     plain = value.item() if isinstance(value, np.generic | np.ndarray) else value
     if isinstance(plain, complex):
         parts = ["".join(map(str, literal(part).parts)) for part in (plain.real, plain.imag)]
@@ -201,10 +201,10 @@ def literal(value: Any) -> NumpyText:
 
 @dataclass(frozen=True)
 class Operator:
-    """Python's operator for a function of NumPy.
+    """Python's operator for a NumPy function.
 
-    of_numbers: the one for booleans that are numbers. is_exact: whether Python's own numbers give what NumPy's give, as
-    long as nothing overflows; if not, one operand has to be a number of NumPy.
+    of_numbers: the operator for booleans that are numbers. is_exact: whether Python numbers give the same result as
+    NumPy numbers, unless something overflows; if not, one operand must be a NumPy number.
     """
 
     symbol: str
@@ -235,7 +235,7 @@ OPERATORS: dict[Callable[..., Any], Operator] = {
     np.greater: Operator(">", Rank.COMPARISON),
     np.greater_equal: Operator(">=", Rank.COMPARISON),
 }
-"""What Python calls these functions of NumPy, of two operands."""
+"""Python's names for these NumPy functions of two operands."""
 
 
 Term = int | SSAValue | tuple[SSAValue, int]
@@ -243,21 +243,21 @@ Term = int | SSAValue | tuple[SSAValue, int]
 
 
 class NumpySource(ABC):
-    """What an op is told when it is asked for its text: the texts of its operands, names, and where lines go."""
+    """What an op receives to write its text: the texts of its operands, names, and a place for further lines."""
 
     op: Operation
 
     @abstractmethod
     def operand(self, index: int) -> NumpyText:
-        """The text of an operand, whose value has the operand's type."""
+        """The text of an operand; its value has the operand's type."""
 
     @abstractmethod
     def line(self, *parts: Part | NumpyText | int, depth: int = 0) -> None:
-        """A statement in front of the op's text."""
+        """Add a statement before the op's text."""
 
     @abstractmethod
     def name_of(self, function: Callable[..., Any] | ModuleType) -> str:
-        """How a function, or a module, is called in the source, which imports it if it has to."""
+        """The name of a function or a module in the source, which imports it if necessary."""
 
     @abstractmethod
     def may_overflow(self, value: SSAValue) -> bool:
@@ -275,13 +275,13 @@ class NumpySource(ABC):
         return [self.operand(index) for index in range(len(self.op.operands))[first:end]]
 
     def typed(self, index: int) -> NumpyText:
-        """An operand, certainly a number or an array of NumPy's of the right dtype."""
+        """An operand, certainly as a NumPy number or array with the right dtype."""
         return typed(self.operand(index), self.op.operands[index].type)
 
     def elements(self) -> list[NumpyText]:
         """The operands of an elementwise op, which broadcast together to its shape.
 
-        One at least has the dtype that the result depends on.
+        At least one has the dtype that determines the result's.
         """
         found = self.operands()
         if any(each.lax is None for each in found):
@@ -328,10 +328,10 @@ class NumpySource(ABC):
 
 
 def typed(found: NumpyText, type: Attribute) -> NumpyText:
-    """A text as a number of NumPy, if its value is a number."""
+    """A text as a NumPy number, if its value is a number."""
     return found if found.is_numpy or types.is_tensor(type) else called(dtype_name(type), found)
 
 
 def as_view(found: NumpyText) -> NumpyText:
-    """A text whose array shows the memory of another one."""
+    """A text whose array is a view of another array."""
     return replace(found, is_new=False)

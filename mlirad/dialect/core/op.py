@@ -1,7 +1,7 @@
-"""What every op of mlirad answers: type rule, spelling and reference, derivative, loops, memory.
+"""The questions that every op of mlirad answers: type rule, spelling and reference, derivative, loops, memory.
 
-What an op knows of integers, sizes, subsets and contents has a default. `@op(...)` refuses, at import, a class that
-leaves a question without a default open.
+Questions about integers, sizes, subsets and contents have default answers. `@op(...)` refuses, at import, a class that
+lacks an answer to a question without a default.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from mlirad.dialect.core.subset import Change, Subset
 from mlirad.errors import CompileError
 from mlirad.xdsl_support.fast_accessors import once_for_all_alike, read_places, result_count
 
-# The loops that an array's axes run along.
+# The loops along which an array's axes run.
 Dims = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class At:
-    """A cotangent that touches only a part of its operand: `add(accumulator)` adds it in place."""
+    """A cotangent that affects only a part of its operand: `add(accumulator)` adds it in place."""
 
     add: Callable[[Expr], Expr]
 
 
 Cotangent = Expr | At | None
-"""What an op gives for an operand; None stands for zeros."""
+"""An op's cotangent for an operand; None stands for zeros."""
 Given = Sequence[Expr | None]
 """The cotangents of an op's results, or the tangents of its operands; None stands for zeros."""
 Series = Sequence[Expr | None]
@@ -48,11 +48,11 @@ Series = Sequence[Expr | None]
 
 @dataclass(frozen=True)
 class Memory:
-    """What an op does with its operands' memory.
+    """How an op uses its operands' memory.
 
-    overwrites: the operand whose buffer the result takes. changes: whether that changes any of its elements. views: the
-    operand whose memory the result may show. shape_only: operands whose shape alone is read. cost: of one element, an
-    addition being 1; see `analysis/cost.py`.
+    overwrites: the operand whose buffer the result takes. changes: whether any of its elements changes. views: the
+    operand whose memory the result may be a view of. shape_only: operands of which only the shape is read. cost: per
+    element, in additions; see `analysis/cost.py`.
     """
 
     overwrites: int | None = None
@@ -66,12 +66,12 @@ class Memory:
 class Generic:
     """An op that is one `linalg.generic`.
 
-    maps: the loop that each axis runs along, of every operand, then of the result. What the result has no axis for is
-    reduced. body: from the elements of the operands (then the counters of the loops `counters`; then, where there are
-    reductions, the accumulator) to the element of the result, in upstream ops. initial: the accumulator's start. start:
-    the operand, behind those with a map, that it starts as instead; `initial` then changes nothing that is added.
-    sizes: how many operands without a map follow, which are the result's unknown sizes; without them, an operand that
-    runs along an axis has its size.
+    maps: for every operand, then for the result, the loop along which each axis runs. Loops without an axis in the
+    result are reduced. body: computes the element of the result, in upstream ops, from the elements of the operands
+    (then the counters of the loops `counters`; then, if there are reductions, the accumulator). initial: the
+    accumulator's initial value. start: an operand, after those with a map, that is the initial value instead; `initial`
+    must then be neutral. sizes: the number of further operands without a map, which are the result's unknown sizes;
+    without them, an operand that runs along an axis has its size.
     """
 
     maps: tuple[Dims, ...]
@@ -83,28 +83,28 @@ class Generic:
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether each element of the result is computed of the elements at the same place."""
+        """Whether each element of the result is computed from the elements at the same index."""
         write = self.maps[-1]
         is_whole = set(self.maps) == {write} and write == tuple(range(len(write)))
         return is_whole and not self.counters and not self.sizes and self.initial is None
 
     def repeats(self, dim: int) -> bool:
-        """Whether the element of the result is the same all along a loop."""
+        """Whether the element of the result is constant along a loop."""
         return dim not in self.counters and not any(dim in read for read in self.maps[:-1])
 
 
 @dataclass(frozen=True)
 class Composed:
-    """An op made of a few others of mlirad: `build` gets the operands and emits them."""
+    """An op composed of a few other mlirad ops: `build` receives the operands and emits them."""
 
     build: Callable[..., Sequence[Expr]]
 
 
 @dataclass(frozen=True)
 class Upstream:
-    """An op that is a few upstream ops: `build` gets the lowered operands and emits them (with `expr.insert`).
+    """An op composed of a few upstream ops: `build` receives the lowered operands and emits them (with `expr.insert`).
 
-    It may give nothing for a result that nothing uses.
+    It may return nothing for an unused result.
     """
 
     build: Callable[..., Sequence[SSAValue]]
@@ -112,18 +112,18 @@ class Upstream:
 
 @dataclass(frozen=True)
 class SizeOf:
-    """An op that is the size of operand `operand` along an axis, an i64. The array itself is not needed for it."""
+    """An op that is the size of operand `operand` along an axis, an i64. The array's elements are not needed."""
 
     operand: int
     axis: int
 
 
 class NdOp(TypedOp):
-    """An op of mlirad. The questions are its methods; `TypedOp` has the type rule."""
+    """An op of mlirad. Its methods are the questions; `TypedOp` has the type rule."""
 
     irdl_options = (ParsePropInAttrDict(),)
 
-    # What `@op` sets on the class, after xDSL has read it.
+    # Attributes that `@op` sets on the class, after xDSL has processed it.
     if TYPE_CHECKING:
         memory: ClassVar[Memory]
         singular: ClassVar[bool]
@@ -133,84 +133,84 @@ class NdOp(TypedOp):
         inert: ClassVar[frozenset[int]]
 
     def reference(self, *arrays: Any, **named: Any) -> Any:
-        """What the op computes, by NumPy: a number or an array, a tuple of them where there are several results."""
+        """The op's result, computed by NumPy: a number or an array; for several results a tuple of them."""
         return self.spellings[0](*arrays, **named)
 
     def numpy_source(self, source: NumpySource) -> NumpyText:
-        """How it is written in NumPy: a call of its first spelling, by default. Several results are a tuple.
+        """The op as NumPy source: by default a call of its first spelling. Several results are a tuple.
 
-        An op that overwrites an operand has a line do that, and gives what becomes of the operand. An op without a
-        spelling that does not answer is refused by targets that need its source.
+        An op that overwrites an operand writes a line that does so, and returns the operand's new value. Targets that
+        need the source refuse an op that has no spelling and does not override this method.
         """
         return source.called(self.spellings[0], *source.operands())
 
     @classmethod
     def has_numpy_source(cls) -> bool:
-        """Whether it can be written in NumPy."""
+        """Whether the op can be written in NumPy."""
         return bool(cls.spellings) or cls.numpy_source is not NdOp.numpy_source
 
     def numpy_repeats(self) -> frozenset[int]:
-        """The operands that are in its `numpy_source` more than once."""
+        """The operands that its `numpy_source` contains more than once."""
         return frozenset()
 
     @abstractmethod
     def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
-        """The cotangents of the operands, for cotangents of the results; at least one is not None."""
+        """The cotangents of the operands, given cotangents of the results; at least one of these is not None."""
 
     @abstractmethod
     def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
-        """The tangents of the results, for those of the operands."""
+        """The tangents of the results, given those of the operands."""
 
     def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given | None:
-        """The tangents of the results if all factors of the derivative were 1.
+        """The tangents of the results as if all factors of the derivative were 1.
 
-        They count paths of dependence: a number of a result with 0 depends on no number that `given` has paths to. None
-        as a whole: that is not known.
+        They count paths of dependence: an element of a result with 0 does not depend on any element with a nonzero
+        count in `given`. None instead of a sequence: unknown.
         """
         return None
 
     def coefficient(self, order: int, outs: Sequence[Series], operands: Sequence[Series]) -> Given | None:
-        """Taylor coefficients number `order` > 0 of the results, for the operands' up to it and the results' below it.
+        """Taylor coefficients number `order` > 0 of the results, from the operands' up to it and the results' below it.
 
-        None: they follow from `tangents`, taken of series (`autodiff/taylor.py`).
+        None: they follow from `tangents`, evaluated on series (`autodiff/taylor.py`).
         """
         return self.tangents(*at_order(order, outs, operands)) if self.linear else None
 
     def has_looped_tangent(self) -> bool:
-        """Whether `tangents` are computed by a loop, so that no formula gives Taylor coefficients."""
+        """Whether a loop computes `tangents`, so that no formula gives Taylor coefficients."""
         return False
 
     def scales(self, index: int) -> bool:
-        """Whether the cotangent of operand `index` is the result's, times a factor that may not be finite."""
+        """Whether the cotangent of operand `index` is the result's cotangent times a factor that may not be finite."""
         return False
 
     def is_finite(self) -> bool:
-        """Whether it is known at compile time that the result holds neither an infinity nor a nan."""
+        """Whether it is known at compile time that the result contains neither an infinity nor a nan."""
         return False
 
     def is_rounded(self) -> bool:
-        """Whether it computes with its elements and rounds what it gives, so that f16 may be computed in f32."""
+        """Whether it computes with its elements and rounds the result, so that f16 may be computed in f32."""
         return False
 
     def on_complex(self, *operands: Any, **named: Any) -> Complex | Real | Flag:
-        """An element of the result, of an elementwise op on complex numbers: it takes them if it answers. operands:
-        each a `Complex`."""
+        """An element of the result, for an elementwise op on complex numbers. An op that overrides this supports
+        complex numbers. operands: each a `Complex`."""
         raise NotImplementedError(self.name)
 
     def is_foldable(self) -> bool:
-        """Whether its result on known numbers may be computed while compiling: the code may run in another process."""
+        """Whether its result on known numbers may be computed at compile time: the code may run in another process."""
         return True
 
     def is_simpler_if_known(self, index: int) -> bool:
-        """Whether a number known at compile time, as operand `index`, makes it a simpler op."""
+        """Whether the op becomes simpler if operand `index` is a number known at compile time."""
         return False
 
     @abstractmethod
     def loops(self) -> Generic | tuple[Generic, ...] | Composed | Upstream | SizeOf | NativeCalls:
-        """What the op is upstream. A Generic has one result: of several, there is a tuple, each in its own loops."""
+        """The op in upstream terms. A Generic has one result: several results are a tuple, each with its own loops."""
 
     def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:
-        """What gives an unknown size of a result: an i64 operand, or an axis of an operand; None: the op itself."""
+        """The source of an unknown size of a result: an i64 operand, or an axis of an operand; None: the op itself."""
         if self.memory.overwrites is not None:
             return self.operands[self.memory.overwrites], axis
         answer = self.loops()
@@ -230,27 +230,28 @@ class NdOp(TypedOp):
         return next(found, None)
 
     def part_of(self, axis: int) -> tuple[SSAValue, int | None, int] | None:
-        """An array and its axis that the result's axis is chosen from, and the least distance between chosen places.
+        """An array and its axis from which the result's axis is selected, and the least distance between selected
+        indices.
 
-        None for its axis: the places are chosen from all its elements.
+        None as the axis: the elements are selected from the whole array.
         """
         return None
 
     def contents(self) -> Attribute | SSAValue | None:
-        """What is known of the result: an attribute with its elements, or a scalar that all its elements are."""
+        """What is known of the result: an attribute with its elements, or a scalar that all its elements equal."""
         return None
 
     def repeats(self, axis: int) -> bool:
-        """Whether all places along an axis of the result certainly have the same elements."""
+        """Whether the elements of the result are certainly constant along an axis."""
         if isinstance(self.contents(), SSAValue):
             return True
         answer = self.loops()
         return isinstance(answer, Generic) and answer.repeats(answer.maps[-1][axis])
 
     def resized(self, operands: Sequence[Expr], axis: int | None, size: int | Expr) -> Expr:
-        """The same op on operands of another size along one loop, which is an axis of the result, or reduced (None).
+        """The same op on operands with another size along one loop: an axis of the result, or a reduced one (None).
 
-        The operands are those with a map: unknown sizes of the result follow.
+        The operands are those with a map; unknown sizes of the result follow from them.
         """
         type, given = self.results[0].type, list(map(Expr, self.operands[len(operands) :]))
         if axis is not None:
@@ -263,47 +264,50 @@ class NdOp(TypedOp):
         return emit(self.__class__, *operands, *given, result_type=type, **self.properties)
 
     def integer(self, *operands: Interval) -> Integer:
-        """What is known of the result, an i64, where the operands lie in these intervals."""
+        """What is known of the result, an i64, if the operands lie in these intervals."""
         return UNKNOWN
 
     def simplified(self, proofs: Proofs) -> Sequence[SSAValue] | None:
-        """The values in place of the results, if proofs about integers or other ops decide them; the op itself does
-        nothing then.
+        """The values that replace the results, if proofs about integers or other ops determine them; the op itself is
+        then dropped.
 
-        What it takes to compute them is emitted at the insertion point.
+        The ops that compute them are emitted at the insertion point.
         """
         return None
 
     def established(self, proofs: Proofs) -> Sequence[Values]:
-        """The forms that are not negative once the op has been passed."""
+        """The forms that are not negative once the op has completed."""
         return ()
 
     def implied(self, proofs: Proofs, truth: bool) -> Sequence[Values]:
-        """The forms that are not negative where the result, a boolean, is `truth`."""
+        """The forms that are not negative if the result, a boolean, is `truth`."""
         return ()
 
     def subset(self) -> Subset | None:
-        """The part of an array that the op reads and gives, or changes and leaves the rest; None: it may be all."""
+        """The part of an array that the op returns, or that it changes, leaving the rest; None: possibly the whole
+        array."""
         return None
 
     def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
-        """The results of all lanes, stacked along a first axis, where some operands (`stacked`) are of all lanes, too.
+        """The results of all lanes, stacked along a first axis; some operands (`stacked`) also contain all lanes.
 
-        None: it computes each number of its results of the numbers at the same place, as its loops say; or there is no
-        such op, and it is computed lane by lane.
+        None: each element of the results depends only on the elements at the same index, as `loops` shows; or there is
+        no batched form, and the lanes are computed one by one.
         """
         return None
 
     def addend(self, index: int, operands: Sequence[Expr]) -> Expr | None:
-        """What the op adds to operand `index`, made of its other operands; None where the result is no such sum."""
+        """What the op adds to operand `index`, computed from its other operands; None if the result is not such a
+        sum."""
         return None
 
     def hinted(self) -> SSAValue | None:
-        """The operand that the op is once all derivatives have been taken, if it is a hint to differentiation."""
+        """The operand that replaces the op once all derivatives are expanded, if it is a hint to differentiation."""
         return None
 
     def linear_part(self) -> SSAValue | None:
-        """The operand that the op is wherever all factors are finite, if it only tells 0 times infinity from nan."""
+        """The operand that equals the op if all factors are finite, for an op that only separates 0 times infinity from
+        nan."""
         return None
 
     def rebuild(self, *operands: Expr) -> tuple[Expr, ...]:
@@ -317,12 +321,12 @@ class NdOp(TypedOp):
         return result
 
     def recomputed(self, *operands: SSAValue) -> tuple[Expr, ...]:
-        """How results are computed again: by the same op. A check has been passed, and is not repeated."""
+        """The results, computed again by the same op. A check has already passed, and is not repeated."""
         return self.rebuild(*map(Expr, operands))
 
     def replayed(self, recorded: Sequence[Expr]) -> Sequence[Expr]:
-        """The results of an op with an ordered effect, where a part of the program runs again: what was recorded when
-        it was done, with the op's derivatives. An op without an answer is refused there."""
+        """The results of an op with an ordered effect, in a rerun part of the program: the recorded results, with the
+        op's derivatives. An op that does not override this is refused there."""
         raise NotImplementedError(self.name)
 
     def verify_(self) -> None:
@@ -343,19 +347,19 @@ class NdOp(TypedOp):
 def at_order(
     order: int, outs: Sequence[Series], operands: Sequence[Series]
 ) -> tuple[Given, Sequence[Expr], Sequence[Expr]]:
-    """What `tangents` is asked for one coefficient of an op that is linear: its derivative is the same along a path."""
+    """The arguments of `tangents` for one coefficient of a linear op: its derivative is the same along a path."""
     values, arguments = ([each for one in many if (each := one[0]) is not None] for many in (outs, operands))
     return [one[order] for one in operands], values, arguments
 
 
 def read_subset(op: Operation | Block) -> Subset | None:
-    """The part of an array that is the result of `op`, if it is one."""
+    """The part of an array that is the result of `op`, if there is one."""
     subset = op.subset() if isinstance(op, NdOp) and op.memory.overwrites is None else None
     return subset if subset is not None and subset.change is Change.NONE else None
 
 
 def written_subset(op: Operation | Block) -> Subset | None:
-    """The part of an array that `op` changes, if it leaves the rest."""
+    """The part of an array that `op` changes, if it leaves the rest unchanged."""
     return op.subset() if isinstance(op, NdOp) and op.memory.overwrites is not None else None
 
 
@@ -368,13 +372,14 @@ class PureOp(NdOp):
 NdOpT = TypeVar("NdOpT", bound=NdOp)
 
 _OF_ONE_RESULT = ("contents", "implied", "integer", "is_finite", "part_of", "resized", "subset")
-"""The questions about an op's one result. Verbs ask them where a value comes from: an op of several has no answer."""
+"""The questions about an op's only result. Verbs ask them about a value's origin: an op with several results has no
+answer."""
 
 
 DIALECTS = ("nd", "ad")
-"""Those of mlirad. Ops of others are a target's."""
+"""The dialects of mlirad. Ops of other dialects belong to a target."""
 _classes: list[type[NdOp]] = []
-"""Every class that `@op` has accepted."""
+"""Every class accepted by `@op`."""
 
 
 def op(
@@ -391,23 +396,23 @@ def op(
     inert: Sequence[int] = (),
     complex: bool = False,
 ) -> Callable[[type[NdOpT]], type[NdOpT]]:
-    """Define an op of mlirad, which is what the functions `spellings` are in IR (the first is its reference).
+    """Define an op of mlirad. In IR it represents the functions `spellings` (the first is its reference).
 
-    An op of another dialect is its target's: the functions are that op in code for this target only, and anything else
-    for all others (see `Target.dialects`).
+    An op of another dialect belongs to its target: the functions become this op in code for that target only, and are
+    compiled otherwise for all others (see `Target.dialects`).
 
     cost, overwrites, changes, views, shape_only: see `Memory`. singular: its derivative's factor may be infinite where
-    the op itself is finite, so that an exactly zero cotangent always annihilates it. linear: its derivative has no
-    factors but constants. harmless: where all operands are that, the op and its derivatives are finite; it stands in
-    the place of elements that are not needed, if the op is not linear. partial: the operands that may have elements
-    which are not in the result, such as a select's branches and the array that a write changes. inert: the results, of
-    several, through which no derivative flows. complex: whether it takes complex numbers: its rules are right for them
-    (C-linear, as JAX's); an elementwise op that has `on_complex` takes them, too. Raises TypeError for a class that
-    leaves a question open.
+    the op itself is finite, so an exactly zero cotangent always annihilates it. linear: the factors of its derivative
+    are constants. harmless: an operand value at which the op and its derivatives are finite; it replaces elements that
+    are not needed, if the op is not linear. partial: the operands that may have elements which do not reach the result,
+    such as a select's branches and the array that a write changes. inert: of several results, those through which no
+    derivative flows. complex: whether it takes complex numbers, for which its rules must be right (C-linear, as in
+    JAX); an elementwise op that has `on_complex` also takes them. Raises TypeError for a class that leaves a question
+    unanswered.
     """
 
     def define(cls: type[NdOpT]) -> type[NdOpT]:
-        # Python itself would complain at the first instance only. What a family leaves to its members counts too.
+        # Python itself would complain only at the first instance. What a family leaves to its members counts too.
         open_questions = sorted(cls.__abstractmethods__)
         if not spellings and cls.reference is NdOp.reference:
             open_questions.append("reference (give a spelling, or define it)")
@@ -441,5 +446,5 @@ def op(
 
 
 def op_classes() -> tuple[type[NdOp], ...]:
-    """Every op of mlirad that has been defined."""
+    """Every op of mlirad that is defined so far."""
     return tuple(_classes)

@@ -1,7 +1,7 @@
-"""What an op needs in order to be emitted: its type rule, and the NumPy functions that it is.
+"""The requirements for emitting an op: its type rule, and the NumPy functions that it implements.
 
-`spell` enters an op under its functions, and `op_of` finds it: IR values emit ops by NumPy's names, and no file below
-the families of ops imports one of them.
+`spell` registers an op under its functions, and `op_of` finds it: IR values emit ops by NumPy's names, so that no file
+below the op families imports one of them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from mlirad.errors import DTypeError
 Properties = Mapping[str, Attribute]
 Function = Callable[..., Any]
 COMPLEX = "compute with the real and the imaginary part, z.real and z.imag"
-"""What to write where an op has no complex numbers."""
+"""The hint for an op that does not support complex numbers."""
 
 
 class TypedOp(IRDLOperation):
     """An op with a type rule."""
 
-    # What `@op` sets on the class, after xDSL has read it.
+    # Attributes that `@op` sets on the class, after xDSL has processed it.
     if TYPE_CHECKING:
         spellings: ClassVar[tuple[Function, ...]]
         takes_complex: ClassVar[bool]
@@ -36,14 +36,14 @@ class TypedOp(IRDLOperation):
     def infer(
         cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
     ) -> list[Attribute]:
-        """The result types. Raises ShapeError or DTypeError where the operands do not fit.
+        """The result types. Raises ShapeError or DTypeError if the operands do not fit.
 
-        result_type is what is asked for, of the ops whose operands leave it open; the others ignore it.
+        result_type is the requested type, for the ops whose operands do not determine it; the others ignore it.
         """
 
     @classmethod
     def require_taken(cls, values: Iterable[Attribute]) -> None:
-        """Raises DTypeError for complex elements, unless the op takes them: by default, none does."""
+        """Raises DTypeError for complex elements, unless the op supports them; by default, no op does."""
         if not cls.takes_complex and any(map(types.is_complex, values)):
             name = cls.spellings[0].__name__ if cls.spellings else cls.name.partition(".")[2]
             raise DTypeError(f"{name} of complex numbers is not compiled", hint=COMPLEX)
@@ -58,7 +58,7 @@ _spelled: dict[Function, type[TypedOp]] = {}
 
 
 def require_free(spellings: Sequence[Function], name: str) -> None:
-    """Raises TypeError where one of the functions is an op already."""
+    """Raises TypeError if one of the functions already has an op."""
     for spelling in spellings:
         if spelling in _spelled:
             raise TypeError(f"{spelling!r} spells both {_spelled[spelling].__name__} and {name}")
@@ -70,10 +70,10 @@ def spell(op_class: type[TypedOp], spellings: Sequence[Function]) -> None:
 
 
 def spelled() -> Mapping[Function, type[TypedOp]]:
-    """Which op a NumPy (or math) function is."""
+    """The op of each NumPy (or math) function."""
     return _spelled
 
 
 def op_of(function: Function) -> type[TypedOp]:
-    """The op that a NumPy (or math) function is. Its family has been imported: `nd.py` imports them all."""
+    """The op of a NumPy (or math) function. Its family must be imported: `nd.py` imports them all."""
     return _spelled[function]

@@ -1,4 +1,4 @@
-"""Upstream ops on scalars, and formulas in which Python's operators append them.
+"""Upstream ops on scalars, and Python operators that emit them in formulas.
 
 Reads: scalars. Writes: arith, math and complex ops, at the insertion point. Leaves: nothing.
 """
@@ -20,7 +20,8 @@ from mlirad.dialect.core.expr import insert
 
 
 def scalar_op(op_class: type[Operation], *operands: SSAValue, asked: Attribute | str | None = None) -> SSAValue:
-    """Emit an upstream op on scalars and give its result. asked: what its class takes behind the operands."""
+    """Emit an upstream op on scalars and return its result. asked: further arguments of its class, after the
+    operands."""
     result, properties = _made_of(op_class, tuple([operand.type for operand in operands]), asked)
     (value,) = insert(op_class.create(operands=operands, result_types=[result], properties=properties)).results
     return value
@@ -30,8 +31,8 @@ def scalar_op(op_class: type[Operation], *operands: SSAValue, asked: Attribute |
 def _made_of(
     op_class: type[Operation], operands: tuple[Attribute, ...], asked: Attribute | str | None
 ) -> tuple[Attribute, dict[str, Attribute]]:
-    """The result type and the properties that a class gives its ops on operands of these types: its constructor, which
-    knows, takes long."""
+    """The result type and the properties of a class's ops on operands of these types. Cached, because the class's
+    constructor, which knows them, is slow."""
     arguments = (*Block(arg_types=operands).args, *(() if asked is None else (asked,)))
     op = op_class(*arguments)
     return op.results[0].type, op.properties
@@ -53,7 +54,7 @@ def number(value: complex, type: Attribute) -> SSAValue:
 
 
 def compare(predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:
-    """An upstream comparison: arith.cmpf or arith.cmpi, by the predicate's name."""
+    """An upstream comparison: arith.cmpf or arith.cmpi, according to the predicate's name."""
     return scalar_op(arith.CmpfOp if types.is_float(x.type) else arith.CmpiOp, x, y, asked=predicate)
 
 
@@ -62,7 +63,7 @@ def choose(condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def plus(x: SSAValue, y: SSAValue) -> SSAValue:
-    """x + y, of any numbers."""
+    """x + y, for numbers of any type."""
     kind = arith.AddfOp if types.is_float(x.type) else complexes.AddOp if types.is_complex(x.type) else arith.AddiOp
     return scalar_op(kind, x, y)
 
@@ -84,7 +85,7 @@ class Flag:
 
 @dataclass(frozen=True, eq=False)
 class Real:
-    """A float; a number that it meets is one of its type."""
+    """A float. Python numbers combined with it take its type."""
 
     value: SSAValue
 
@@ -95,7 +96,7 @@ class Real:
 
     @classmethod
     def of(cls, op_class: type[Operation], *operands: Real) -> Real:
-        """An upstream function of several."""
+        """An upstream function of several operands."""
         return cls(scalar_op(op_class, *(operand.value for operand in operands)))
 
     def like(self, value: Real | float) -> Real:
@@ -153,7 +154,7 @@ class Real:
         return self._op(math.CopySignOp, other)
 
     def function(self, op_class: type[Operation], *others: Real) -> Real:
-        """An upstream function of it."""
+        """An upstream function of this number."""
         return self._op(op_class, *others)
 
     def exp(self) -> Real:
@@ -170,7 +171,7 @@ class Real:
         return self._op(math.FmaOp, factor, addend)
 
     def polynomial(self, coefficients: Sequence[float]) -> Real:
-        """Lowest coefficient first, as two of even and of odd powers, which do not wait for one another."""
+        """The polynomial, lowest coefficient first, split into even and odd powers that can be computed in parallel."""
         square = self * self
         return square._horner(coefficients[1::2]).times_plus(self, square._horner(coefficients[::2]))
 
@@ -181,7 +182,7 @@ class Real:
         return total
 
     def in_type(self, type: Attribute) -> Real:
-        """It, as a float of another type."""
+        """This number as a float of another type."""
         if self.value.type == type:
             return self
         is_wider = types.itemsize(type) > types.itemsize(self.value.type)
@@ -190,7 +191,7 @@ class Real:
 
 @dataclass(frozen=True, eq=False)
 class Complex:
-    """A complex number, by its parts."""
+    """A complex number, as its two parts."""
 
     re: Real
     im: Real
@@ -207,7 +208,7 @@ class Complex:
         return scalar_op(complexes.CreateOp, re, im, asked=ComplexType(re.type))  # pyright: ignore[reportArgumentType]  # a float
 
     def in_parts(self, type: Attribute) -> Complex:
-        """It, with parts of another type."""
+        """This number, with parts of another type."""
         return Complex(self.re.in_type(type), self.im.in_type(type))
 
     def __add__(self, other: Complex) -> Complex:
@@ -227,7 +228,7 @@ class Complex:
         return both(self.re.equals(other.re), self.im.equals(other.im))
 
     def differs(self, other: Complex) -> SSAValue:
-        """Whether they are not equal; true of nan."""
+        """Whether they are not equal; true for nan."""
         pairs = (self.re, other.re), (self.im, other.im)
         return any_of(*(compare("une", x.value, y.value) for x, y in pairs))
 

@@ -1,6 +1,6 @@
-"""Which part of an array an op reads or changes: what undoing, forwarding and moving reads ask an op.
+"""The part of an array that an op reads or changes, as needed to undo writes, forward values and move reads.
 
-Reads: an op's operands. Writes: reads and writes of the same part, of this array or another. Leaves: the op.
+Reads: an op's operands. Writes: reads and writes of the same part, in this array or another. Leaves: the op.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mlirad.dialect.core.expr import Expr
 
 
 class Change(Enum):
-    """What an op does with the part."""
+    """What an op does to the part."""
 
     NONE = "reads it"
     REPLACED = "puts a value there"
@@ -26,7 +26,7 @@ class Change(Enum):
 
 @dataclass(frozen=True)
 class Range:
-    """The places along one axis: `length` of them from `start` on, in steps of `stride`.
+    """The indices along one axis: `length` of them from `start` on, in steps of `stride`.
 
     length: a number, an i64, or the size of an array along an axis.
     """
@@ -40,8 +40,8 @@ class Range:
 class Subset(ABC):
     """A part of `array`, which is operand `number` of the op.
 
-    part: the result of a read, or the value that a write puts there or adds. places: the operands (i64, or arrays of
-    them) that say where the part is. They are in range, or a check of them has failed.
+    part: the result of a read, or the value that a write stores or adds. places: the operands (i64, or arrays of them)
+    that give the part's position. They are in range, or a check of them has failed.
     """
 
     array: SSAValue
@@ -53,22 +53,22 @@ class Subset(ABC):
     @property
     @abstractmethod
     def ranges(self) -> tuple[Range | None, ...]:
-        """Where the part is along each axis of the array; None: anywhere."""
+        """The indices of the part along each axis of the array; None: anywhere."""
 
     @property
     @abstractmethod
     def shape(self) -> Hashable:
-        """What says which places it is, beside `places`: the strides of a slice."""
+        """What determines the part together with `places`: for a slice, its strides."""
 
     @property
     @abstractmethod
     def axes(self) -> tuple[int | None, ...]:
-        """For each axis of the part, the axis of the array that it runs along; None: along no single one."""
+        """For each axis of the part, the axis of the array along which it runs; None: not along a single axis."""
 
     @abstractmethod
     def read(self, array: Expr, places: Sequence[Expr], like: Expr | None = None) -> Expr:
-        """What another array of this shape has at these places. like: an array of the sizes of `part`, to be used in
-        place of it."""
+        """The elements of another array of this shape at these places. like: an array with the sizes of `part`, to be
+        used instead of it."""
 
     @abstractmethod
     def put(self, part: Expr, array: Expr, places: Sequence[Expr]) -> Expr:
@@ -76,14 +76,14 @@ class Subset(ABC):
 
     @property
     def is_distinct(self) -> bool:
-        """Whether no place is known to belong to two elements of the part."""
+        """Whether the elements of the part are known to be at distinct indices."""
         return True
 
     @property
     def holds_part(self) -> bool:
-        """Whether the array, as the op leaves it, has `part` there."""
+        """Whether the array contains `part` there after the op."""
         return self.change in (Change.NONE, Change.REPLACED) and self.is_distinct
 
     def is_same(self, other: Subset) -> bool:
-        """Whether it is known to be the same part of an array of the same shape, element by element."""
+        """Whether it is known to be the same part, element by element, of an array of the same shape."""
         return type(self) is type(other) and self.places == other.places and self.shape == other.shape

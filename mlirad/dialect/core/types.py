@@ -1,4 +1,4 @@
-"""Element types and shapes: between NumPy dtypes and MLIR types, and between source places and MLIR locations."""
+"""Element types and shapes: NumPy dtypes and MLIR types, source locations and MLIR locations."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def with_element(type: Attribute, element: Attribute) -> Attribute:
 
 
 def is_tensor(type: Attribute) -> TypeGuard[TensorType[Any]]:
-    return type.__class__ is TensorType  # nothing extends it; xDSL's classes are abstract ones, slow to ask for
+    return type.__class__ is TensorType  # no class extends it; isinstance on xDSL's abstract classes is slow
 
 
 def is_static(type: Attribute) -> bool:
@@ -118,12 +118,12 @@ def is_complex(type: Attribute) -> bool:
 
 
 def is_inexact(type: Attribute) -> bool:
-    """Whether the elements are real or complex floating-point numbers: what can have a cotangent."""
+    """Whether the elements are real or complex floating-point numbers, and so can have a cotangent."""
     return is_float(type) or is_complex(type)
 
 
 def part_type(type: Attribute) -> Attribute:
-    """The type of the real part: the same shape; a real type itself."""
+    """The type of the real part, with the same shape; for a real type, the type itself."""
     element = element_type(type)
     return with_element(type, element.element_type) if isinstance(element, ComplexType) else type
 
@@ -134,7 +134,7 @@ def _is_of_floats(kind: type[Attribute]) -> bool:
 
 
 def is_integer(type: Attribute) -> bool:
-    """Whether the elements are integers (bool is none)."""
+    """Whether the elements are integers (bool is not)."""
     element = element_type(type)
     return isinstance(element, IntegerType) and element != I1
 
@@ -150,7 +150,7 @@ def is_unsigned(type: Attribute) -> bool:
 
 @once
 def signless(type: Attribute) -> Attribute:
-    """The type with unsigned elements made signless, as upstream ops want them."""
+    """The type with unsigned elements made signless, as upstream ops require."""
     element = element_type(type)
     return with_element(type, IntegerType(element.width.data)) if isinstance(element, IntegerType) else type
 
@@ -162,7 +162,7 @@ def itemsize(type: Attribute) -> int:
 
 @lru_cache(10_000)
 def to_location(place: SourceLocation | None) -> LocationAttr:
-    """The MLIR location of a place in the source (MLIR's columns count from 1)."""
+    """The MLIR location of a source location (MLIR's columns count from 1)."""
     if place is None:
         return UnknownLoc()
     return FileLineColLoc(_string(place.filename), _integer(place.lineno), _integer(place.col_offset + 1))
@@ -172,7 +172,7 @@ _string, _integer = cache(StringAttr), cache(IntAttr)
 
 
 def from_location(location: Attribute | None) -> SourceLocation | None:
-    """The place in the source that an op came from, or None."""
+    """The source location that an op came from, or None."""
     if isinstance(location, NameLoc):
         location = location.location
     if isinstance(location, FileLineColLoc):
@@ -181,12 +181,12 @@ def from_location(location: Attribute | None) -> SourceLocation | None:
 
 
 def of_adjoint(location: LocationAttr) -> LocationAttr:
-    """The location of an op of a reverse sweep, for that of the op whose adjoint it is a part of."""
+    """The location of an op in a reverse sweep, given the location of the op whose adjoint it belongs to."""
     return NameLoc(StringAttr(_ADJOINT), location) if isinstance(location, FileLineColLoc) else location
 
 
 def sweep_of(location: Attribute | None) -> str | None:
-    """What a location says of the sweep that an op is in: None of a forward sweep."""
+    """The sweep that an op's location records; None for a forward sweep."""
     return location.desc.data if isinstance(location, NameLoc) else None
 
 

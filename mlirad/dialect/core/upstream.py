@@ -30,7 +30,7 @@ from mlirad.dialect.core.op import Dims
 
 
 def generic(inputs: Sequence[SSAValue], out: SSAValue, maps: tuple[Dims, ...], body: Block) -> SSAValue:
-    """A `linalg.generic` into the memory of `out`. maps: see `op.Generic`."""
+    """A `linalg.generic` that writes into the memory of `out`. maps: see `op.Generic`."""
     indexing, iterators = _structure(maps)
     op = GenericOp.create(
         operands=[*inputs, out],
@@ -46,7 +46,7 @@ def generic(inputs: Sequence[SSAValue], out: SSAValue, maps: tuple[Dims, ...], b
 
 
 def map_of(loops: int, dims: Dims) -> AffineMapAttr:
-    """The indexing map of an array whose axes run along `dims`, of so many loops."""
+    """The indexing map of an array whose axes run along `dims`, in a nest of `loops` loops."""
     return AffineMapAttr(AffineMap(loops, 0, tuple(map(AffineDimExpr, dims))))
 
 
@@ -61,23 +61,23 @@ def _structure(maps: tuple[Dims, ...]) -> tuple[ArrayAttr, ArrayAttr]:
 
 @cache
 def segments(*counts: int) -> DenseArrayBase:
-    """How many operands each group of an op's has."""
+    """The number of operands in each operand group of an op."""
     return DenseArrayBase.from_list(i32, counts)
 
 
 def empty(type: Attribute, sizes: Sequence[SSAValue] = ()) -> SSAValue:
-    """A new tensor of anything; `sizes` has the sizes of its unknown axes, as `index`."""
+    """A new tensor with undefined elements; `sizes` has the sizes of its unknown axes, as `index`."""
     (made,) = insert(tensor.EmptyOp.create(operands=sizes, result_types=[type])).results
     return made
 
 
 def unknown_sizes(x: SSAValue) -> list[SSAValue]:
-    """The sizes of a tensor that its type leaves open, in the order of their axes, as `index`."""
+    """The unknown sizes of a tensor, in the order of their axes, as `index`."""
     return [size_of_axis(x, axis) for axis, size in enumerate(types.shape(x.type)) if size < 0]
 
 
 def size_of_axis(x: SSAValue, axis: int) -> SSAValue:
-    """A tensor's size along an axis, an `index`: what it was made with, where that can be seen."""
+    """A tensor's size along an axis, an `index`: the value that it was created with, if visible."""
     while (found := _size_source(x, axis)) is not None:
         if isinstance(found, SSAValue):
             return found
@@ -87,7 +87,7 @@ def size_of_axis(x: SSAValue, axis: int) -> SSAValue:
 
 
 def _size_source(x: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
-    """What an unknown size is, one op back."""
+    """The source of an unknown size, one op back."""
     shape = types.shape(x.type)
     if shape[axis] >= 0:
         return None
@@ -107,7 +107,7 @@ def _size_source(x: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int] | No
 
 
 def is_thin(op: tensor.CollapseShapeOp | tensor.ExpandShapeOp) -> bool:
-    """Whether a view only takes axes of size 1 away, or adds some."""
+    """Whether a view only drops axes of size 1, or adds some."""
     one, other = ([size for size in types.shape(value.type) if size != 1] for value in (op.src, op.result))
     return one == other
 
@@ -119,7 +119,7 @@ def extract_slice(
     strides: Sequence[int],
     result: TensorType,
 ) -> tensor.ExtractSliceOp:
-    """The upstream op with dynamic starts and static strides; the result may lack axes that the sizes have as 1."""
+    """The upstream op with dynamic starts and static strides. The result may lack axes of size 1."""
     return tensor.ExtractSliceOp.build(
         operands=[t, list(starts), [size for size in sizes if isinstance(size, SSAValue)], []],
         result_types=[result],
@@ -134,7 +134,7 @@ def insert_slice(
     sizes: Sequence[int | SSAValue],
     strides: Sequence[int],
 ) -> tensor.InsertSliceOp:
-    """The upstream op with dynamic starts and static strides; the value may lack axes that the sizes have as 1."""
+    """The upstream op with dynamic starts and static strides. The value may lack axes of size 1."""
     return tensor.InsertSliceOp.build(
         operands=[value, t, list(starts), [size for size in sizes if isinstance(size, SSAValue)], []],
         result_types=[t.type],
@@ -152,13 +152,13 @@ def _slice_properties(sizes: Sequence[int | SSAValue], strides: Sequence[int]) -
 
 
 def sizes_of(value: SSAValue) -> list[int | SSAValue]:
-    """The sizes of an upstream tensor, as a slice takes them."""
+    """The sizes of an upstream tensor, in the form that a slice takes."""
     unknown = iter(unknown_sizes(value))
     return [next(unknown) if size < 0 else size for size in types.shape(value.type)]
 
 
 def without_thin_axes(value: SSAValue) -> SSAValue:
-    """The value without the axes of size 1 that it was given for the slice's sake."""
+    """The value without the axes of size 1 that were added for the slice."""
     owner = value.owner
     if isinstance(owner, tensor.ExpandShapeOp) and is_thin(owner) and types.shape(owner.src.type):
         return owner.src
@@ -166,10 +166,10 @@ def without_thin_axes(value: SSAValue) -> SSAValue:
 
 
 def written(kind: type[FillOp | CopyOp], source: SSAValue, memory: SSAValue) -> SSAValue:
-    """A tensor filled with a number, or copied, into the memory of another.
+    """A tensor filled with a number, or copied, into the memory of another tensor.
 
-    The classes themselves would build the region by xDSL's implicit builders, which change how operations are made in
-    all threads.
+    The classes' own constructors would build the region with xDSL's implicit builders, which change how operations are
+    created in all threads.
     """
     block = Block(arg_types=[types.element_type(value.type) for value in (source, memory)])
     block.add_op(YieldOp.create(operands=block.args[:1]))
@@ -183,14 +183,14 @@ def written(kind: type[FillOp | CopyOp], source: SSAValue, memory: SSAValue) -> 
 
 
 def filled(value: SSAValue, type: Attribute, sizes: Sequence[SSAValue] = ()) -> SSAValue:
-    """A new tensor of one number; `sizes` has the sizes of its unknown axes, as `index`."""
+    """A new tensor filled with one number; `sizes` has the sizes of its unknown axes, as `index`."""
     return written(FillOp, value, empty(type, sizes))
 
 
 def reshaped(x: SSAValue, shape: Sequence[int]) -> SSAValue:
-    """A tensor in another shape of as many elements: axes collapsed, then expanded, as few as possible.
+    """A tensor in another shape with the same number of elements: collapse axes, then expand, as few as possible.
 
-    The unknown sizes (-1) are x's, in the same order; besides, only axes of size 1 come and go.
+    The unknown sizes (-1) are x's, in the same order; apart from them, only axes of size 1 are added or dropped.
     """
     source, target = types.shape(x.type), tuple(shape)
     element = types.element_type(x.type)
@@ -204,7 +204,7 @@ def reshaped(x: SSAValue, shape: Sequence[int]) -> SSAValue:
     if isinstance(owner, tensor.ExtractSliceOp) and len(owner.static_sizes) == len(source) and _is_drop(source, target):
         type = types.tensor(target, element)
         slice_ = tensor.ExtractSliceOp.create(operands=owner.operands, result_types=[type], properties=owner.properties)
-        # Beside its owner: here, the array may have been overwritten, and the version that is read would be copied.
+        # Next to its owner: here the array may be overwritten already, and reading the old version would need a copy.
         with building(InsertPoint.after(owner)):
             return insert(slice_).result
     if -1 in target:
@@ -232,7 +232,7 @@ def _axis_lists(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[IntegerA
 
 
 def _is_drop(source: Sequence[int], target: Sequence[int]) -> bool:
-    """Whether a shape is another one without some axes of size 1."""
+    """Whether `target` is `source` without some axes of size 1."""
     left = list(target)
     for size in source:
         if left and size == left[0]:
@@ -247,13 +247,13 @@ def _product(sizes: Sequence[int]) -> int:
 
 
 def _thin_groups(source: Sequence[int], target: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """Runs of axes with one axis each that is not of size 1, the same in both shapes."""
+    """Runs of axes with exactly one axis of a size other than 1, equal in both shapes."""
     mine, others = _runs(source), _runs(target)
     return list(zip(mine, others, strict=True))
 
 
 def _runs(shape: Sequence[int]) -> list[list[int]]:
-    """The axes in runs that each end behind one axis that is not of size 1; the last run takes what follows."""
+    """The axes, cut into runs that each end after one axis of a size other than 1; the last run takes the rest."""
     runs: list[list[int]] = [[]]
     has_size = False
     for axis, size in enumerate(shape):
@@ -265,7 +265,7 @@ def _runs(shape: Sequence[int]) -> list[list[int]]:
 
 
 def _common_groups(source: Sequence[int], target: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """The finest way to cut both shapes into runs of axes, so that the runs have equally many elements pairwise."""
+    """The finest way to cut both shapes into runs of axes with pairwise equally many elements."""
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0
     while i < len(source) and j < len(target):
@@ -279,7 +279,7 @@ def _common_groups(source: Sequence[int], target: Sequence[int]) -> list[tuple[l
                 others.append(j)
                 j += 1
         groups.append((mine, others))
-    # What is left is of size 1.
+    # The remaining axes are of size 1.
     groups[-1][0].extend(range(i, len(source)))
     groups[-1][1].extend(range(j, len(target)))
     return groups
@@ -290,9 +290,9 @@ def counted(
     carried: Sequence[SSAValue],
     body: Callable[[list[SSAValue], list[SSAValue]], Sequence[SSAValue]],
 ) -> list[SSAValue]:
-    """A nest of `scf.for`, one a size (an i64), in row-major order; gives what is carried out of it.
+    """A nest of `scf.for`, one for each size (an i64), in row-major order. Returns the final carried values.
 
-    `body` gets the counters (i64) and what is carried, emits, and gives what is carried on.
+    `body` receives the counters (i64) and the carried values, emits ops, and returns the next carried values.
     """
     return _nest(list(sizes), [], list(carried), body)
 
@@ -319,7 +319,8 @@ def as_indices(values: Sequence[SSAValue]) -> list[SSAValue]:
 
 
 def as_index(value: SSAValue) -> SSAValue:
-    """An i64 as an upstream `index`: what it was made of, or what was last made of it in this block, if it was."""
+    """An i64 as an upstream `index`. Reuses the `index` it was cast from, or the last cast of it in this block, if
+    any."""
     owner, use = value.owner, value.first_use
     if isinstance(owner, arith.IndexCastOp):
         return owner.operands[0]

@@ -1,1 +1,1 @@
-"""Ops that act on what is outside of the program, in its order."""
+"""Ops that act on the outside of the program, in program order."""

@@ -1,6 +1,6 @@
 """Random numbers of NumPy's generators: an ordered effect, which advances the generator's state.
 
-A draw is done once, where it is in the program. What it gives is stored for the reverse sweep, and never drawn again.
+A draw happens once, at its place in the program. Its result is stored for the reverse sweep, and never drawn again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from mlirad.tree import SCRATCH, WORDS
 
 _WORDS = types.tensor((WORDS,), types.I64)
 _WORK = 20
-"""What a draw costs."""
+"""The cost of a draw."""
 
 Partials = Callable[..., Sequence[Expr]]
 
@@ -48,7 +48,7 @@ _PATHS: Mapping[str, Partials] = {
     "power": _of_power,
     "pareto": lambda out, a: [-((out + 1) * apply(np.log1p, out)) / a],
 }
-"""The derivatives of draws with respect to their parameters, of the same numbers of the stream (reparametrisation)."""
+"""The derivatives of draws with respect to their parameters, for fixed random bits (reparametrisation)."""
 
 
 _INSTEAD: Mapping[str, str] = {
@@ -56,21 +56,22 @@ _INSTEAD: Mapping[str, str] = {
     "standard_t": "write rng.standard_normal() * np.sqrt(df / rng.chisquare(df)): the same distribution",
     "f": "write rng.chisquare(m) * n / (rng.chisquare(n) * m): the same distribution",
 }
-"""What has derivatives, for distributions whose own draws have none."""
+"""An equivalent expression with derivatives, for distributions whose own draws have none."""
 
 
 _UNNAMED = frozenset(
     {"interval", "buffered_bounded_uint32", "bounded_uint16_fill", "bounded_uint8_fill", "bounded_bool_fill"}
 )
-"""The functions that no method of generators calls with such parameters."""
+"""The functions that no method of a generator calls with such parameters."""
 
 
 @op(cost=_WORK)
 class DrawOp(NdOp):
-    """Numbers of a distribution: one, or an array of one axis, whose size is the last operand if only the run knows it.
+    """Numbers of a distribution: one, or an array of one axis. If its size is known only at run time, it is the last
+    operand.
 
-    function: the C function, which `contract.draw_functions` knows. words: the generator's. parameters: numbers, or
-    arrays of the result's size.
+    function: the C function, by its name in `contract.draw_functions`. words: the generator's words. parameters:
+    numbers, or arrays of the result's size.
     """
 
     name = "nd.draw"
@@ -119,7 +120,7 @@ class DrawOp(NdOp):
         return draw_functions.draw(self.function.data, words, count, parameters[: len(self.known.parameters)])
 
     def numpy_source(self, source: NumpySource) -> NumpyText:
-        """A method of the generator, which the words are in NumPy source."""
+        """A method of the generator, which takes the place of the words in NumPy source."""
         name, known, (rng, *given) = self.function.data, self.known, source.operands()
         given, size = given[: len(known.parameters)], self._size_text(given)
         is_number = not types.is_tensor(self.result.type)
@@ -191,9 +192,9 @@ class DrawOp(NdOp):
 
 @op(cost=0)
 class DrawnOp(PureOp):
-    """The numbers x that were drawn with these parameters: with the derivatives of the draw, and none by x.
+    """The numbers x that were drawn with these parameters: it has the derivatives of the draw, and none in x.
 
-    `mlirad-drop-hints` removes it, when all derivatives have been taken.
+    `mlirad-drop-hints` removes it once all derivatives are expanded.
     """
 
     name = "nd.drawn"
@@ -239,7 +240,7 @@ class DrawnOp(PureOp):
         return Composed(lambda x, *parameters: [x])
 
 
-# --- derivatives: of operand 0, which says which numbers are drawn, there are none ------------------------------
+# --- derivatives: there are none with respect to operand 0, the words or the drawn numbers ----------------------
 
 
 def _cotangents(function: str, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
@@ -277,7 +278,7 @@ def _partials(function: str, outs: Sequence[Expr], operands: Sequence[Expr]) -> 
     if formula is None:
         what = f"draws of the distribution {function} have no derivative with respect to its parameters"
         hint = _INSTEAD.get(
-            function, "mlirad.stop_gradient of the parameters takes them for constants (docs/random.md)"
+            function, "apply mlirad.stop_gradient to the parameters to treat them as constants (docs/random.md)"
         )
         raise DifferentiationError(what, types.from_location(current_location()), hint)
     return formula(out, *(_like(each, out) for each in operands[1 : count + 1]))

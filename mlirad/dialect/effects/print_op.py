@@ -1,6 +1,6 @@
-"""`print`: an ordered effect. It is had once, where it is in the program: derivatives and recomputing add none.
+"""`print`: an ordered effect. It happens once, at its place in the program: derivatives and recomputations add none.
 
-Where lanes run one after the other (`vmap`), each prints in its turn.
+If lanes run one after the other (`vmap`), each prints in its turn.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from mlirad.errors import DTypeError
 from mlirad.raised_exceptions import message_as_source
 
 TEMPLATE, FILE, FLUSH = "mlirad.print", "mlirad.file", "mlirad.flush"
-"""Attributes of the call that a print is upstream."""
+"""Attributes of the upstream call that a print becomes."""
 
 
 @op()
 class PrintOp(InertOp):
-    """Write a template with values in its places, `contract.printing` says how, to `sys.stdout` or `sys.stderr`."""
+    """Write a template, with values inserted as in `contract.printing`, to `sys.stdout` or `sys.stderr`."""
 
     name = "nd.print"
     values = var_operand_def()
@@ -48,7 +48,7 @@ class PrintOp(InertOp):
         template, file = properties["template"], properties["file"]
         assert isinstance(template, StringAttr) and isinstance(file, StringAttr)
         if file.data not in FILES:
-            raise DTypeError(f"nd.print: no file {file.data!r}")
+            raise DTypeError(f"nd.print: {file.data!r} is not a file")
         wanted = Printed(template.data).dtypes()
         found = {index: types.to_dtype(types.element_type(type)) for index, type in enumerate(operands)}
         if wanted != found:
@@ -77,7 +77,7 @@ class PrintOp(InertOp):
         return text()
 
     def numpy_repeats(self) -> frozenset[int]:
-        return frozenset(range(len(self.operands)))  # names, of which an f-string is made more easily
+        return frozenset(range(len(self.operands)))  # names, so that an f-string of them is short
 
     def recomputed(self, *operands: SSAValue) -> tuple[Expr, ...]:
         return ()
@@ -86,7 +86,7 @@ class PrintOp(InertOp):
         return Upstream(self._build)
 
     def _build(self, *values: SSAValue) -> Sequence[SSAValue]:
-        # MLIR has one type for a function: the types are a part of the name.
+        # An MLIR function has one type, so the types are part of the name.
         call = insert(func.CallOp(f"mlirad_print({', '.join(str(value.type) for value in values)})", values, []))
         call.attributes |= {TEMPLATE: self.template, FILE: self.file}
         if self.flush is not None:
@@ -95,7 +95,7 @@ class PrintOp(InertOp):
 
 
 def printed_by(call: func.CallOp) -> Printed | None:
-    """What a call prints, if it is what a print is upstream."""
+    """What a call prints, if it is the upstream call of a print."""
     template, file = call.attributes.get(TEMPLATE), call.attributes.get(FILE)
     if not isinstance(template, StringAttr) or not isinstance(file, StringAttr):
         return None

@@ -1,5 +1,5 @@
-"""Bessel functions of integer order: each derivative is a sum of the functions of the neighbouring orders (DLMF 10.6.1,
-10.29.1). Approximations of our own."""
+"""Bessel functions of integer order. Each derivative is a sum of the functions of the neighbouring orders (DLMF 10.6.1,
+10.29.1). The approximations are our own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mlirad.library import primitives
 _SWITCH = 5.0
 _TWO_OVER_PI = 2.0 / pymath.pi
 Pair = tuple[Real, Real]
-"""A function of the orders 0 and 1."""
+"""The functions of the orders 0 and 1."""
 
 
 # --- series -----------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def _series(x: Real, order: int, end: float, sign: float) -> Real:
 
 
 def _in_order(x: Real, coefficients: Sequence[float]) -> Real:
-    """A polynomial by Horner's rule, which rounds less where its even and its odd terms cancel."""
+    """A polynomial by Horner's rule, which rounds less if the even and the odd terms cancel."""
     total = Real.number(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         total = total.times_plus(x, coefficient)
@@ -56,7 +56,7 @@ def _in_order(x: Real, coefficients: Sequence[float]) -> Real:
 
 
 def _upwards(order: int, inverse: Real, pair: Pair, sign: float) -> Real:
-    """The function of an order from those of 0 and 1: f_(k+1) = sign (f_(k-1) - 2k/x f_k)."""
+    """The function of an order from those of orders 0 and 1: f_(k+1) = sign (f_(k-1) - 2k/x f_k)."""
     before, found = pair
     for k in range(1, order):
         step = inverse * (2.0 * k) * found
@@ -65,7 +65,7 @@ def _upwards(order: int, inverse: Real, pair: Pair, sign: float) -> Real:
 
 
 def _with_sign(value: Real, x: Real, order: int) -> Real:
-    """A function of |x| as that of x: even if the order is."""
+    """A function of |x|, extended to x: an even function if the order is even."""
     return value * Real.number(1.0).with_sign_of(x) if order % 2 else value
 
 
@@ -73,7 +73,7 @@ def _with_sign(value: Real, x: Real, order: int) -> Real:
 
 
 def _near(x: Real) -> Pair:
-    """J of x <= 5, with its zeros as factors: each to twice the precision."""
+    """J for x <= 5, with its zeros as factors, each in double-double precision."""
     square = x * x
     t = square * (1 / 12.5) - 1.0
     j0, j1 = _in_order(t, tables.J0), _in_order(t, tables.J1) * x
@@ -85,7 +85,7 @@ def _near(x: Real) -> Pair:
 
 
 def _far(x: Real) -> tuple[Pair, Pair]:
-    """J and Y of x >= 5: by the cosines and sines of x - pi/4 and x - 3 pi/4."""
+    """J and Y for x >= 5, from the cosines and sines of x - pi/4 and x - 3 pi/4."""
     w = _SWITCH / x
     z = w * w
     sine, cosine = x.function(math.SinOp), x.function(math.CosOp)
@@ -98,7 +98,7 @@ def _far(x: Real) -> tuple[Pair, Pair]:
 
 
 def _split(x: Real, at: float) -> tuple[Real, Real]:
-    """x where it is below and above, and the place itself elsewhere."""
+    """x clamped to below `at`, and x clamped to above `at`."""
     return x.where(x > at, at), x.where(x < at, at)
 
 
@@ -179,7 +179,7 @@ def k_formula(x: Real, order: int, scaled: bool) -> Real:
 
 
 class BesselOp(FormulaOp):
-    """A Bessel function of the integer `order`, which is not negative."""
+    """A Bessel function of the non-negative integer `order`."""
 
     order = prop_def(IntegerAttr)
 
@@ -195,7 +195,8 @@ class BesselOp(FormulaOp):
 
     @abstractmethod
     def slope(self, before: Expr, after: Expr, out: Expr, x: Expr) -> Expr:
-        """The derivative, of the functions of the orders below and above; that of order -1 is given for order 0."""
+        """The derivative, from the functions of the orders below and above; for order 0, `before` is that of order
+        -1."""
 
     def reflected(self, first: Expr) -> Expr:
         """The function of order -1 from that of order 1."""

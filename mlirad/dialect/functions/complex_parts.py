@@ -1,6 +1,6 @@
-"""The parts of complex numbers, and complex numbers of parts: what is not C-linear.
+"""The parts of complex numbers, and complex numbers from parts: the functions that are not C-linear.
 
-Cotangents are those of `<g, dz> = Re(g * dz)` where one side is real: JAX's convention.
+Cotangents follow JAX's convention: `<g, dz> = Re(g * dz)` if one side is real.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mlirad.errors import DTypeError
 
 
 class PartOp(UnaryOp):
-    """A real number of a complex one."""
+    """A real number computed from a complex one."""
 
     x = operand_def()
     result = result_def()
@@ -37,7 +37,7 @@ class PartOp(UnaryOp):
         return [types.part_type(complexes(cls.name, operands[0]))]
 
     def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr | None:
-        """The real part of the product with what the cotangent 1 gives."""
+        """The real part of the product with the vjp of the cotangent 1."""
         factor = self.vjp(ones_like(out), out, x)
         return None if factor is None else emit(RealOp, factor * dx)
 
@@ -157,7 +157,7 @@ class ComplexOp(BinaryOp):
         return made[()]
 
     def numpy_source(self, source: NumpySource) -> NumpyText:
-        """Written as a matrix of pairs: 1j * inf has a nan."""
+        """Written as a matrix of pairs, because 1j * inf contains a nan."""
         x, y = source.operands()
         kind = "np.complex64" if types.element_type(self.result.type) == types.C64 else "np.complex128"
         if not types.is_tensor(self.result.type):

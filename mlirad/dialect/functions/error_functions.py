@@ -1,4 +1,4 @@
-"""The error function, its complement, and their inverses, by approximations of our own; derivatives as in DLMF 7."""
+"""The error function, its complement, and their inverses. The approximations are our own; derivatives as in DLMF 7."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def _near(x: Real) -> Real:
 
 
 def _complement(a: Real) -> Real:
-    """erfc(a) for a >= 1/2: e^(-a^2) and the quotient with what rounding the square and the quotient leaves out."""
+    """erfc(a) for a >= 1/2: e^(-a^2) times the quotient, corrected for the rounding of the square and of the
+    quotient."""
     a = a.where(a > 28.0, 28.0)
     square = a * a
     power = (-square).exp()
@@ -65,7 +66,7 @@ def erfcx_formula(x: Real) -> Real:
 
 
 def _inverse(q: Real) -> Real:
-    """y > 0 with erfc(y) = q < 1/2: a polynomial of sqrt(-log q), and a step of Halley's for log erfc(y) = log q."""
+    """y > 0 with erfc(y) = q < 1/2: a polynomial of sqrt(-log q), and one Halley step for log erfc(y) = log q."""
     logarithm = q.log()
     w = (-logarithm).function(math.SqrtOp)
     y = w.polynomial(tables.ERFCINV_FAR).where(w < 3.15, w.polynomial(tables.ERFCINV_NEAR))

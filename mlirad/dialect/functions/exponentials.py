@@ -1,4 +1,4 @@
-"""Powers and logarithms to other bases than e, or accurate near 0; cube roots; sums of what logarithms are of."""
+"""Powers and logarithms to bases other than e, or accurate near 0; cube roots; log-sum-exp."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Expm1Op(UnaryOp):
     name = "nd.expm1"
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
-        return g * np.exp(x)  # where x is very negative, out + 1 has no digits
+        return g * np.exp(x)  # where x is very negative, out + 1 has lost all digits
 
     def scalar(self, x: SSAValue) -> SSAValue:
         return scalar_op(math.ExpM1Op, x)
@@ -98,8 +98,8 @@ class CbrtOp(UnaryOp):
 class LogSumOp(BinaryOp):
     """log(b**x + b**y), without overflow: m + log(1 + b**-|x - y|) with m the larger of the two.
 
-    The weight of x in the derivative is b**x / (b**x + b**y) = b**-log(b**0 + b**(y - x)): whatever x and y are, no
-    derivative of it overflows. Equal operands, infinite ones too, weigh one half each.
+    The weight of x in the derivative is b**x / (b**x + b**y) = b**-log(b**0 + b**(y - x)). Thus no derivative
+    overflows, whatever x and y are. Equal operands, even infinite ones, weigh one half each.
     """
 
     @classmethod

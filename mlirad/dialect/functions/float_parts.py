@@ -1,4 +1,4 @@
-"""What numbers are made of: their exponents, products with powers of two, and the numbers next to them."""
+"""The parts of floats: their exponents, scaling by powers of two, and adjacent numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LAYOUTS = {
 
 
 def _layout(type: Attribute) -> tuple[IntegerType, int, int]:
-    """The type of the bits of a float, how many of them are its mantissa, and what its exponent is shifted by."""
+    """The integer type of a float's bits, the width of its mantissa, and the bias of its exponent."""
     return _LAYOUTS[type]
 
 
@@ -44,7 +44,7 @@ def _with(op_class: Any, x: SSAValue, value: float) -> SSAValue:
 
 @op(cost=8, partial=(0,))
 class ExponentOp(UnaryOp):
-    """The integer e, as a float, with 2**(e-1) <= |x| < 2**e; 0 of 0, inf and nan. Its derivative is 0."""
+    """The integer e, as a float, with 2**(e-1) <= |x| < 2**e; 0 for 0, inf and nan. Its derivative is 0."""
 
     name = "nd.exponent"
 
@@ -64,7 +64,7 @@ class ExponentOp(UnaryOp):
         size = scalar_op(math.AbsFOp, x)
         is_small = compare("olt", size, number(2.0 ** (1 - bias), x.type))
         bits = _bits(choose(is_small, _with(arith.MulfOp, size, 2.0**lift), size))
-        # The exponent in the low bits of a float that is so large that its unit is 1.
+        # Put the exponent in the low bits of a float so large that its unit is 1.
         found = _with(arith.OrIOp, _with(arith.ShRUIOp, bits, mantissa), (bias + mantissa) << mantissa)
         exponent = _with(arith.SubfOp, scalar_op(arith.BitcastOp, found, asked=x.type), 2.0**mantissa + bias - 1)
         exponent = choose(is_small, _with(arith.SubfOp, exponent, lift), exponent)
@@ -75,7 +75,7 @@ class ExponentOp(UnaryOp):
 
 @op(cost=30)
 class ScaleOp(BinaryOp):
-    """x * 2**n for an integer n, a float. Only the last of three multiplications is rounded.
+    """x * 2**n for an integer n, given as a float. Only the last of three multiplications rounds.
 
     d/dx = 2**n; n has no derivative.
     """
@@ -118,12 +118,12 @@ class ScaleOp(BinaryOp):
 
 @op(np.nextafter, pymath.nextafter, cost=8, linear=True)
 class NextAfterOp(BinaryOp):
-    """The next number after x towards y. d/dx = 1, as what is added is constant between powers of two; d/dy = 0."""
+    """The next number after x towards y. d/dx = 1, because the step is constant between powers of two; d/dy = 0."""
 
     name = "nd.nextafter"
 
     def is_rounded(self) -> bool:
-        return False  # what is next depends on the type
+        return False  # the next number depends on the type
 
     @classmethod
     def accept(cls, type: Attribute) -> Attribute:
@@ -145,14 +145,14 @@ class NextAfterOp(BinaryOp):
 
 @op(np.spacing, cost=10, partial=(0,))
 class SpacingOp(UnaryOp):
-    """The distance to the next number away from 0, with the sign of x; nan of inf and nan. Its derivative is 0.
+    """The distance to the next number away from 0, with the sign of x; nan for inf and nan. Its derivative is 0.
 
-    Of f16 it is the distance to the next greater number, as NumPy has it."""
+    For f16 it is the distance to the next greater number, as in NumPy."""
 
     name = "nd.spacing"
 
     def is_rounded(self) -> bool:
-        return False  # what is next depends on the type
+        return False  # the next number depends on the type
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> None:
         return None

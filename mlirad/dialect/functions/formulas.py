@@ -1,4 +1,4 @@
-"""Functions of one number that formulas give, in 64 bits whatever the type.
+"""Functions of one number that are given by formulas, computed in 64 bits for every type.
 
 Reads: scalars. Writes: arith and math ops. Leaves: nothing.
 """
@@ -15,7 +15,7 @@ from mlirad.dialect.ops.elementwise import UnaryOp
 
 
 class FormulaOp(UnaryOp):
-    """A function of one number that a formula gives, in 64 bits, rounded to the type."""
+    """A function of one number, given by a formula, computed in 64 bits and rounded to the type."""
 
     @abstractmethod
     def formula(self, x: Real) -> Real: ...

@@ -1,4 +1,4 @@
-"""The gamma function, its logarithm, and the derivatives of that. Approximations of our own; identities of DLMF 5."""
+"""The gamma function, its logarithm, and its derivatives. The approximations are our own; identities from DLMF 5."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 
 
 def _fraction(x: Real) -> tuple[Real, Real]:
-    """x less the nearest integer, and that integer."""
+    """x minus the nearest integer, and that integer."""
     near = x.function(math.RoundEvenOp)
     return x - near, near
 
@@ -35,8 +35,8 @@ def _sine_of_turns(x: Real) -> Real:
 
 
 def _shifted(x: Real) -> tuple[Real, Real, Real]:
-    """t in [-1/2, 1/2], x in (0, 8.5] less a whole number, and the products between x and 2 + t:
-    gamma(x) = gamma(2 + t) above / below. The differences are exact."""
+    """t in [-1/2, 1/2], which differs from x in (0, 8.5] by an integer, and the products between x and 2 + t: gamma(x)
+    = gamma(2 + t) above / below. The differences are exact."""
     above, below, t = Real.number(1.0), Real.number(1.0), x - 2.0
     for _ in range(6):
         is_right = t > 0.5
@@ -89,7 +89,7 @@ def _gamma_of_positive(x: Real) -> Real:
     t, above, below = _shifted(near)
     small = t.polynomial(tables.GAMMA) * above / below
     far = x.where(x < _LARGE, _LARGE).where(x > 180.0, 180.0)
-    power = Real.of(math.PowFOp, far, far * 0.5 - 0.25)  # whose square may overflow
+    power = Real.of(math.PowFOp, far, far * 0.5 - 0.25)  # its square may overflow
     large = (power * ((-far).exp() * (pymath.sqrt(2 * pymath.pi) * _stirling(far).exp()))) * power
     return small.where(x > _LARGE, large.where(x > 171.7, pymath.inf))
 
@@ -109,7 +109,7 @@ def gamma_formula(x: Real) -> Real:
 
 
 def _polygamma_of_positive(x: Real, order: int) -> Real:
-    """By DLMF 5.15.1 and its sum of Euler and Maclaurin, from x + 12 on."""
+    """DLMF 5.15.1, summed with Euler-Maclaurin from x + 12 on."""
     factor = (-1.0) ** (order + 1) * pymath.factorial(order)
     far = x + 12.0
     inverse = 1.0 / far
@@ -139,7 +139,7 @@ def _power(x: Real, count: int) -> Real:
 
 
 def _cotangent_derivative(order: int) -> Sequence[float]:
-    """The coefficients of the derivative of cot of that order, a polynomial of cot: cot' = -(1 + cot^2)."""
+    """The coefficients of the derivative of cot of this order, a polynomial in cot: cot' = -(1 + cot^2)."""
     coefficients = [0.0, 1.0]
     for _ in range(order):
         slope = [k * c for k, c in enumerate(coefficients)][1:]
@@ -148,7 +148,7 @@ def _cotangent_derivative(order: int) -> Sequence[float]:
 
 
 def polygamma_formula(x: Real, order: int) -> Real:
-    """Below 0 by reflection: psi(1 - x) - psi(x) = pi cot(pi x), differentiated as often (DLMF 5.15.6)."""
+    """Below 0 by reflection: psi(1 - x) - psi(x) = pi cot(pi x), differentiated `order` times (DLMF 5.15.6)."""
     positive = _polygamma_of_positive(x.where(x < 0.0, 1.0 - x), order)
     rest, _ = _fraction(x)
     cotangent = 1.0 / (rest * pymath.pi).function(math.TanOp)
@@ -187,7 +187,7 @@ class LgammaOp(FormulaOp):
 
 @op(cost=150, singular=True)
 class PolygammaOp(FormulaOp):
-    """psi, and its derivative of an order; the derivative of that is the next one."""
+    """psi or its derivative of an order; the derivative of order n is the function of order n + 1."""
 
     name = "nd.polygamma"
     order = prop_def(IntegerAttr)

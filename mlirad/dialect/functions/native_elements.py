@@ -1,4 +1,4 @@
-"""Native functions of numbers that the user has registered (`mlirad.register_op`), applied element by element."""
+"""Native functions of numbers, registered by the user (`mlirad.register_op`), applied element by element."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from mlirad.dialect.ops.movement import of_lanes, repeated
 from mlirad.errors import DifferentiationError, ShapeError
 
 _WORK = 60
-"""The cost of a call, assumed to be a special function's."""
+"""The cost of a call, assumed to be that of a special function."""
 
 
 @op(cost=_WORK)
 class NativeElementsOp(ElementwiseOp):
-    """A registered function of the numbers at the same place of all operands.
+    """A registered function, applied to the elements of all operands at the same index.
 
-    function: its symbol. zeros: how many C ints, all 0, it takes behind its arguments. gil: it is called with the
-    interpreter's lock. Its derivative, if it has one, is a rule of the function that it is called in.
+    function: its symbol. zeros: how many C ints, all 0, it takes after its arguments. gil: whether it is called with
+    the interpreter's lock held. Its derivative, if any, is a rule of the function that contains the call.
     """
 
     name = "nd.native"
@@ -48,9 +48,9 @@ class NativeElementsOp(ElementwiseOp):
         cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
     ) -> list[Attribute]:
         if result_type is None or len({types.shape(each) for each in (*operands, result_type)}) != 1 or not operands:
-            raise ShapeError(f"nd.native takes operands of the shape of its result, and one at least, not {operands}")
+            raise ShapeError(f"nd.native takes one or more operands with the shape of its result, not {operands}")
         if len({types.is_tensor(each) for each in (*operands, result_type)}) != 1:
-            raise ShapeError("nd.native takes arrays or numbers, and gives what it takes")
+            raise ShapeError("nd.native takes only arrays or only numbers, and returns the same")
         return [result_type]
 
     def reference(self, *arrays: Any) -> Any:
@@ -63,7 +63,7 @@ class NativeElementsOp(ElementwiseOp):
         return False
 
     def is_foldable(self) -> bool:
-        return False  # another process may have registered another function under the name
+        return False  # in another process the name may belong to another function
 
     def scales(self, index: int) -> bool:
         return True
@@ -108,7 +108,7 @@ class NativeElementsOp(ElementwiseOp):
 
 
 def native_elements(function: NativeOp, *operands: Expr) -> Expr:
-    """A registered function of operands of one shape, in its own dtypes."""
+    """A registered function, applied to operands of one shape, in its own dtypes."""
     prototype = function.prototype
     asked = types.with_element(operands[0].type, types.from_dtype(prototype.result))
     flags = {"gil": UnitAttr()} if function.needs_gil else {}

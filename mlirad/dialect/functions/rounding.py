@@ -1,4 +1,4 @@
-"""Floats rounded to integers, which stay floats, and what is left of them: a few instructions each."""
+"""Floats rounded to integers, which stay floats, and the remainders: a few instructions each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 
 class RoundingOp(UnaryOp):
-    """An integer near x, with the sign of x where it is 0. Its derivative is 0 everywhere."""
+    """An integer near x; if it is 0, it has the sign of x. Its derivative is 0 everywhere."""
 
     UPSTREAM: ClassVar[type[Operation]]
 
@@ -60,14 +60,14 @@ class TruncOp(RoundingOp):
 
 @op(np.rint, partial=(0,))
 class RintOp(RoundingOp):
-    """The nearest integer, halves to even."""
+    """The nearest integer, ties to even."""
 
     name = "nd.rint"
     UPSTREAM: ClassVar = math.RoundEvenOp
 
 
 class PartsOp(TwoResultsOp, ElementwiseOp):
-    """Two parts of each number. Each part has loops of its own, which are fused with the loops that read it."""
+    """Two parts of each number. Each part has its own loops, which are fused with the loops that read it."""
 
     x = operand_def(_T)
     first = result_def(_T)

@@ -165,7 +165,8 @@ class Arctan2Op(PolarOp):
 
 @op(np.hypot, cost=15)
 class HypotOp(PolarOp):
-    """sqrt(x**2 + y**2), without overflow; inf if either is infinite, nan or not. Its derivative at (0, 0) is 0."""
+    """sqrt(x**2 + y**2), without overflow; inf if either is infinite, even if the other is nan. Its derivative at (0,
+    0) is 0."""
 
     name = "nd.hypot"
 

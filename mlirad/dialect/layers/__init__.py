@@ -1,1 +1,1 @@
-"""Ops that layers of neural networks are made of."""
+"""Ops for the layers of neural networks."""

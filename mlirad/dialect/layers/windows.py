@@ -1,6 +1,6 @@
-"""Windows of an array, and windows added up: what convolutions and pooling are made of beside products and sums.
+"""Windows of an array, and sums of windows: with products and sums they express convolutions and pooling.
 
-Axis r of an array of windows walks along axis `axes[r]` of the array, in steps of `steps[r]`. Each op is the other's
+Axis r of an array of windows runs along axis `axes[r]` of the array, in steps of `steps[r]`. Each op is the other's
 transpose. All sizes are static.
 """
 
@@ -53,7 +53,7 @@ class WindowingOp(LinearOp):
     @classmethod
     def required(cls, asked: Attribute | None) -> TensorType:
         if not isinstance(asked, TensorType):
-            raise ShapeError(f"{cls.name}: the result {asked} is no array")
+            raise ShapeError(f"{cls.name}: the result {asked} is not an array")
         return asked
 
     def numpy_source(self, source: NumpySource) -> NumpyText:
@@ -68,7 +68,7 @@ class WindowingOp(LinearOp):
         return [emit(type(self), operands[0], axes=axes, steps=steps, result_type=asked)]
 
     def places(self, parts: Attribute, rank: int) -> tuple[AffineMap, AffineMap]:
-        """Where a place of the windows is in the array, of that rank, and in the windows themselves."""
+        """The affine maps of a window element: its index in the array, of that rank, and its index in the windows."""
         count = len(types.shape(parts))
         found: list[AffineExpr] = [AffineConstantExpr(0)] * rank
         for r, (axis, step) in enumerate(zip(ints(self.axes), ints(self.steps), strict=True)):
@@ -81,7 +81,7 @@ class WindowingOp(LinearOp):
 def _generic(
     source: SSAValue, out: SSAValue, maps: Sequence[AffineMap], shared: Sequence[bool], body: Block
 ) -> SSAValue:
-    """shared: of each loop, whether its points may write the same element."""
+    """shared: for each loop, whether its points may write the same element."""
     kinds = [IteratorType.REDUCTION if each else IteratorType.PARALLEL for each in shared]
     op = GenericOp.create(
         operands=[source, out],

@@ -1,1 +1,1 @@
-"""Ops on stacks of matrices that NumPy computes with LAPACK, and the rules of their derivatives."""
+"""Ops on stacks of matrices that NumPy computes with LAPACK, and their derivative rules."""

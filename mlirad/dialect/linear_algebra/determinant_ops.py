@@ -1,4 +1,4 @@
-"""Determinants, and cofactors, which are their derivatives, of singular matrices too."""
+"""Determinants and their derivatives, the cofactors, also for singular matrices."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from mlirad.library.linalg import loops
 
 @op(loops.det, cost=WORK, complex=True)
 class DetOp(OneOperandOp, LoopOp):
-    """The determinant, whose derivatives are the cofactors (Giles 2008, section 2.2.4), of singular matrices too.
+    """The determinant. Its derivatives are the cofactors (Giles 2008, section 2.2.4), also for singular matrices.
 
-    Where only the run knows the sizes, they are computed by the inverse, and are nan of singular matrices.
+    If the sizes are known only at run time, they are computed from the inverse, and are nan for singular matrices.
     """
 
     name = "nd.det"
@@ -55,12 +55,13 @@ class DetOp(OneOperandOp, LoopOp):
 
 @op(loops.cofactors, cost=8 * WORK, complex=True)
 class CofactorsOp(OneOperandOp, MatricesOp):
-    """The cofactors of square matrices: those of diag(s) are the products of the other elements of s, and those of
-    u @ diag(s) @ w are det(u) * det(w) * conj(u @ cofactors @ w), where u and w are unitary.
+    """The cofactors of square matrices. Those of diag(s) are the products of the other elements of s. Those of u @
+    diag(s) @ w are det(u) * det(w) * conj(u @ cofactors @ w), if u and w are unitary.
 
-    With k = u.T.conj() @ a' @ w.T.conj(), the derivative is, in the same basis, -p_ij k_ji, and on the diagonal the sum
-    of p_ij k_jj over all others, where p_ij is the product of all s but s_i and s_j: polynomials, of singular matrices
-    too. The next derivatives are those of the singular values, which must differ.
+    Let k = u.T.conj() @ a' @ w.T.conj(), and p_ij the product of all s except s_i and s_j. In the same basis, the
+    derivative is -p_ij k_ji off the diagonal, and on the diagonal the sum of p_ij k_jj over all other j. These are
+    polynomials, so they also hold for singular matrices. The next derivatives contain derivatives of the singular
+    values, which must differ.
     """
 
     name = "nd.cofactors"
@@ -87,7 +88,7 @@ class CofactorsOp(OneOperandOp, MatricesOp):
         return [sign * m.conjugate(m.times(left * m.of_columns(others, left), right))]
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
-        return self.jvp(g, out, x)  # the second derivatives of a number are symmetric
+        return self.jvp(g, out, x)  # the second derivatives of a scalar function are symmetric
 
     def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr:
         left, values, right, sign = _basis(x)
@@ -100,6 +101,6 @@ class CofactorsOp(OneOperandOp, MatricesOp):
 
 
 def _basis(a: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-    """u, s and w, and in all elements the sign det(u) * det(w)."""
+    """u, s and w, and the sign det(u) * det(w), broadcast to all elements."""
     left, values, right, _ = emit_all(SvdOp, a)
     return left, values, right, m.across(emit(DetOp, left) * emit(DetOp, right), a)

@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors of square matrices that need not be symmetric: complex numbers."""
+"""Eigenvalues and eigenvectors of general square matrices: complex numbers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from mlirad.library.linalg import loops
 
 @op(loops.eig, cost=4 * WORK, inert=(2,), complex=True)
 class EigOp(AdjointOp, LoopOp):
-    """Eigenvalues w, and eigenvectors v in columns: a @ v = v * w. With k = v^-1 @ a' @ v, w' is its diagonal, and v'
-    is v @ (k / (w_j - w_i)) off the diagonal, plus a multiple of each vector (Giles 2008, section 3.1; Boeddeker et
-    al. 2017, "On the computation of complex-valued gradients with application to statistically optimum beamforming").
+    """Eigenvalues w, and eigenvectors v as columns: a @ v = v * w. Let k = v^-1 @ a' @ v. Then w' is the diagonal of k,
+    and v' is v @ (k / (w_j - w_i)) off the diagonal, plus a multiple of each vector (Giles 2008, section 3.1; Boeddeker
+    et al. 2017, "On the computation of complex-valued gradients with application to statistically optimum
+    beamforming").
 
-    That multiple is what LAPACK's normalisation leaves: a vector has the length 1, and its largest element is real. So
-    v' is the derivative of the numbers that `np.linalg.eig` gives. Which element is the largest one counts as constant.
+    The multiple follows from LAPACK's normalisation: a vector has length 1, and its largest element is real. So v' is
+    the derivative of the numbers that `np.linalg.eig` returns. The index of the largest element counts as constant.
     Eigenvectors of a repeated eigenvalue are not unique: their derivative is not finite, except where it is multiplied
     by 0. A matrix without a basis of eigenvectors has no derivative.
     """
@@ -67,9 +68,9 @@ class EigOp(AdjointOp, LoopOp):
 
 
 def _pivots(vectors: Expr) -> Expr:
-    """One over the real part of the largest element of each column, in its place, and zeros elsewhere.
+    """1 / the real part of the largest element of each column, at the element's index, and zeros elsewhere.
 
-    That element is real: it is the one with the largest real part. Equal ones share.
+    That element is real, so it has the largest real part. Equal ones share the weight.
     """
     parts = m.real(vectors)
     sizes = np.abs(parts)

@@ -1,5 +1,5 @@
-"""Discrete Fourier transforms of the last axis, by NumPy's pocketfft. The matrix of a transform is symmetric, so that
-the derivative backwards is a transform, too."""
+"""Discrete Fourier transforms of the last axis, by NumPy's pocketfft. The matrix of a transform is symmetric, so its
+adjoint is also a transform."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _LETTERS = {types.F32: "f", types.F64: "d", types.C64: "F", types.C128: "D"}
 
 
 def _memory_factor(count: int) -> int:
-    """What pocketfft allocates, in times of the bytes of a line of so many numbers: a line and its roots of unity; for
-    a count with a large prime factor, what a convolution of twice the length needs."""
+    """The memory that pocketfft allocates, as a multiple of the bytes of a line of `count` numbers: a line and its
+    roots of unity. For a count with a large prime factor, there is a convolution of twice the length."""
     for factor in (2, 3, 5, 7, 11):
         while count % factor == 0:
             count //= factor
@@ -40,7 +40,7 @@ def _memory_factor(count: int) -> int:
 
 
 class FourierOp(LinearOp):
-    """x, and an array of one number that multiplies the result."""
+    """The transform of x, times the number in the array `scale`."""
 
     x = operand_def()
     scale = operand_def()
@@ -58,13 +58,13 @@ class FourierOp(LinearOp):
 
     @classmethod
     def needs_sizes(cls) -> bool:
-        """Whether all sizes must be known while compiling: that of the last axis must."""
+        """Whether all sizes must be known at compile time; the size of the last axis always must."""
         return False
 
     @classmethod
     @abstractmethod
     def loop(cls, size: int) -> tuple[str, str]:
-        """The gufunc for an operand of so many numbers, and its core signature."""
+        """The gufunc for an operand with `size` numbers in the last axis, and its core signature."""
 
     @classmethod
     def infer(
@@ -73,7 +73,7 @@ class FourierOp(LinearOp):
         x, scale = operands
         shape, element = types.shape(x), types.element_type(x)
         if not isinstance(x, TensorType) or not shape or shape[-1] < 1:
-            raise ShapeError(f"a Fourier transform along an axis of {x} whose size is not known while compiling")
+            raise ShapeError(f"a Fourier transform along an axis of {x} whose size is not known at compile time")
         if not cls.takes(element):
             raise DTypeError(f"{cls.name} is not defined on {element}")
         if scale != types.tensor((1,), types.part_type(element)):
@@ -152,14 +152,14 @@ class RfftOp(FourierOp):
         return "rfft_n_odd" if size % 2 else "rfft_n_even", "(n),()->(m)"
 
     def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> Expr:
-        """The real part of the transform of g and zeros."""
+        """The real part of the transform of g, padded with zeros."""
         zeros = full(constant(0, g.element), x.shape, unknown_dims(x))
         padded = insert_slice(g, zeros, [constant(0, types.I64) for _ in g.shape])
         return emit(RealOp, emit(FftOp, padded, *places))
 
 
 class IrfftOp(FourierOp):
-    """`ifft` of numbers of which x has the first half, the others being their conjugates."""
+    """`ifft` of a sequence of which x is the first half; the other half consists of the conjugates."""
 
     @classmethod
     def result_of(cls, size: int, element: Attribute) -> tuple[int, Attribute]:
@@ -168,14 +168,14 @@ class IrfftOp(FourierOp):
     @classmethod
     @abstractmethod
     def count(cls, size: int) -> int:
-        """How many numbers there are, of which x has so many."""
+        """The length of the full sequence, if x has `size` numbers."""
 
     @classmethod
     def loop(cls, size: int) -> tuple[str, str]:
         return "irfft", "(m),()->(n)"
 
     def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> Expr:
-        """The conjugate of `rfft`, twice where a number stands for its conjugate, too."""
+        """The conjugate of `rfft`, doubled for each number that also represents its conjugate."""
         size, count = x.shape[-1], out.shape[-1]
         times = np.full(size, 2.0)
         times[0] = 1.0
@@ -188,7 +188,7 @@ class IrfftOp(FourierOp):
 
 @op(fourier_loops.irfft_even, cost=_WORK, linear=True, complex=True)
 class IrfftEvenOp(IrfftOp):
-    """The inverse of `nd.rfft`, of an even size."""
+    """The inverse of `nd.rfft`, for an even size."""
 
     name = "nd.irfft_even"
 
@@ -199,7 +199,7 @@ class IrfftEvenOp(IrfftOp):
 
 @op(fourier_loops.irfft_odd, cost=_WORK, linear=True, complex=True)
 class IrfftOddOp(IrfftOp):
-    """The inverse of `nd.rfft`, of an odd size."""
+    """The inverse of `nd.rfft`, for an odd size."""
 
     name = "nd.irfft_odd"
 

@@ -23,7 +23,7 @@ from mlirad.library.linalg import loops
 
 
 def _tangent(da: Expr, a: Expr, y: Expr) -> Expr:
-    """Of the pseudoinverse y of a."""
+    """The tangent of the pseudoinverse y of a."""
     gram, other_gram = m.times_adjoint(y, y), m.adjoint_times(y, y)
     beyond = m.adjoint(da - m.times(a, m.times(y, da)))
     beside = m.adjoint(da - m.times(m.times(da, y), a))
@@ -31,7 +31,7 @@ def _tangent(da: Expr, a: Expr, y: Expr) -> Expr:
 
 
 def _cotangent(g: Expr, a: Expr, y: Expr) -> Expr:
-    """Of a, for the cotangent g of its pseudoinverse y."""
+    """The cotangent of a, for the cotangent g of its pseudoinverse y."""
     turned, gram, other_gram = m.adjoint(g), m.times_adjoint(y, y), m.adjoint_times(y, y)
     beyond = turned - m.times(a, m.times(y, turned))
     beside = turned - m.times(m.times(turned, y), a)
@@ -41,10 +41,10 @@ def _cotangent(g: Expr, a: Expr, y: Expr) -> Expr:
 
 @op(loops.pseudoinverse, cost=8 * WORK, inert=(1,), complex=True)
 class PseudoinverseOp(AdjointOp):
-    """The pseudoinverse y of a, in which singular values up to `cutoff` times the largest one count as 0.
+    """The pseudoinverse y of a. Singular values up to `cutoff` times the largest one count as 0.
 
     The derivative is that of Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
-    problems whose variables separate" (1973): of matrices of the same rank.
+    problems whose variables separate" (1973). It assumes a constant rank.
     """
 
     name = "nd.pseudoinverse"
@@ -87,12 +87,12 @@ class PseudoinverseOp(AdjointOp):
 
 @op(loops.least_squares, cost=8 * WORK, inert=(2, 4), complex=True)
 class LeastSquaresOp(AdjointOp, LoopOp):
-    """x with the least |a @ x - b|, of columns b, and of those x the smallest; the sums of squares of a @ x - b, where
-    the rank of a is its number of columns and it has more rows; its rank; its singular values. Those up to `cutoff`
-    times the largest one count as 0.
+    """x of least norm that minimises |a @ x - b|, for columns b; the sums of squares of a @ x - b, if a has more rows
+    than columns and full column rank; the rank of a; its singular values. Those up to `cutoff` times the largest one
+    count as 0.
 
-    x is the pseudoinverse times b, and has its derivative. That of |r|^2, for r = b - a @ x, is
-    the real part of 2 r.T.conj() @ (b' - a' @ x).
+    x is the pseudoinverse times b, and has its derivative. The derivative of |r|^2, for r = b - a @ x, is the real part
+    of 2 r.T.conj() @ (b' - a' @ x).
     """
 
     name = "nd.least_squares"

@@ -1,4 +1,4 @@
-"""The family of ops that a loop of NumPy's LAPACK computes, on stacks of matrices of f64 or complex<f64>."""
+"""The family of ops computed by NumPy's LAPACK loops, on stacks of matrices of f64 or complex<f64>."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WORK = 64
 """The cost for each element of a matrix."""
 _ELEMENTS = {"d": types.F64, "D": types.C128, "i": types.from_dtype(np.dtype(np.int32))}
 _SMALLER = "p"
-"""The label of the smaller one of m and n."""
+"""The label of min(m, n)."""
 
 
 def no_derivative(what: str, hint: str) -> DifferentiationError:
@@ -37,11 +37,11 @@ def no_derivative(what: str, hint: str) -> DifferentiationError:
 
 
 class MatricesOp(PureOp):
-    """An op on stacks of matrices, which computes each part of its results of that part of its operands."""
+    """An op on stacks of matrices. It computes each part of its results from the same part of its operands."""
 
     @classmethod
     def needs_sizes(cls) -> bool:
-        """Whether the sizes of its matrices must be known while compiling."""
+        """Whether the sizes of its matrices must be known at compile time."""
         return True
 
     @property
@@ -66,14 +66,15 @@ class MatricesOp(PureOp):
 
 
 class AdjointOp(MatricesOp):
-    """An op whose rule backwards is that of the literature, of the inner product Re(sum(conj(g) * d)).
+    """An op with the reverse rule from the literature, for the inner product Re(sum(conj(g) * d)).
 
-    The cotangents of mlirad are those of Re(sum(g * d)), JAX's convention: both are conjugated.
+    The cotangents of mlirad are those of Re(sum(g * d)), JAX's convention, so cotangents are conjugated before and
+    after.
     """
 
     @abstractmethod
     def adjoints(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
-        """What `cotangents` gives, in that inner product."""
+        """The result of `cotangents`, for that inner product."""
 
     def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
         found = self.adjoints([None if g is None else conjugate(g) for g in gs], outs, operands)
@@ -81,11 +82,11 @@ class AdjointOp(MatricesOp):
 
 
 class LoopOp(MatricesOp):
-    """An op that is a loop of `LOOPS`, under the name LOOP; see there.
+    """An op computed by the loop named LOOP in `LOOPS`; see there.
 
-    Its operands have the core axes that the loop's signature says, behind axes that are alike. Where the loop may fail,
-    the last result is an i64 for each part: 1 where it has failed, whose other results are then nan. Nothing else
-    happens then: who wants an exception checks it. A label is a size; of `p`, the smaller one of m and n.
+    Its operands end with the core axes of the loop's signature; all preceding axes are equal. If the loop may fail, the
+    last result is an i64 for each part: 1 if it failed; the other results of this part are then nan. Nothing else
+    happens: whoever wants an exception checks this result. A label is a size; `p` is min(m, n).
     """
 
     LOOP: ClassVar[str]
@@ -100,7 +101,7 @@ class LoopOp(MatricesOp):
 
     @classmethod
     def result_labels(cls) -> tuple[tuple[str, ...], ...]:
-        """The core axes of all results: of the changed operand, the loop's own, and what says whether it failed."""
+        """The core axes of all results: the changed operand, the loop's own results, and the failure flag."""
         loop = cls.loop()
         operands, results = core_labels(loop.signature)
         return (*operands[: loop.is_in_place], *results, *((),) * loop.fails)
@@ -116,7 +117,7 @@ class LoopOp(MatricesOp):
         for own, letter, type in zip(core_labels(loop.signature)[0], letters, operands, strict=False):
             shape = types.shape(type)
             if not isinstance(type, TensorType) or len(shape) < len(own):
-                raise ShapeError(f"{cls.name}: {type} has not the axes ({', '.join(own)}) of {loop.signature}")
+                raise ShapeError(f"{cls.name}: {type} does not have the axes ({', '.join(own)}) of {loop.signature}")
             if types.element_type(type) != _ELEMENTS[letter]:
                 raise DTypeError(f"{cls.name}: {type} is not of {_ELEMENTS[letter]}")
             rank = len(shape) - len(own)
@@ -130,7 +131,7 @@ class LoopOp(MatricesOp):
             raise ShapeError(f"{cls.name}: the stacks {' and '.join(map(str, outer))} differ")
         if cls.needs_sizes():
             if min(sizes["m"], sizes["n"]) < 0:
-                raise ShapeError(f"{cls.name}: the sizes of the matrix {operands[0]} must be known while compiling")
+                raise ShapeError(f"{cls.name}: the sizes of the matrix {operands[0]} must be known at compile time")
             sizes[_SMALLER] = min(sizes["m"], sizes["n"])
         of_results = letters[: loop.is_in_place] + letters[len(operands) :]
         elements = [_ELEMENTS[letter] for letter in of_results] + [types.I64] * loop.fails
@@ -166,7 +167,7 @@ class LoopOp(MatricesOp):
         return NativeCalls(function, (*arrays, *lengths), self._memory, work=WORK, ranks=ranks)
 
     def _memory(self, *operands: SSAValue) -> Sequence[SSAValue]:
-        """The changed operand, and memory of the other results."""
+        """The changed operand, and memory for the other results."""
         made: list[SSAValue] = [operands[0]] if self.loop().is_in_place else []
         places = dict(zip(self.operands, operands, strict=True))
         for number, result in enumerate(self.results[len(made) :], len(made)):

@@ -1,4 +1,4 @@
-"""Algebra of stacks of matrices, in which the derivatives of ops on them are written."""
+"""Algebra on stacks of matrices, used by the derivatives of ops on them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def transposed(x: Expr) -> Expr:
 
 
 def conjugate(x: Expr) -> Expr:
-    """The complex conjugate; a real x itself."""
+    """The complex conjugate; a real x unchanged."""
     return emit(ConjOp, x) if types.is_complex(x.type) else x
 
 
@@ -52,7 +52,7 @@ def real(x: Expr) -> Expr:
 
 
 def imaginary(x: Expr) -> Expr:
-    """The imaginary part, as an imaginary number, of complex x."""
+    """The imaginary part of a complex x, as an imaginary number."""
     return x - cast(real(x), x.element)
 
 
@@ -96,7 +96,7 @@ def upper(x: Expr) -> Expr:
 
 
 def half_lower(x: Expr) -> Expr:
-    """The lower triangle with half of the diagonal: of a Hermitian x, h + adjoint(h) is x."""
+    """The lower triangle with half of the diagonal: for a Hermitian x, h + adjoint(h) is x."""
     row, column = _places(x)
     return where(row > column, x, where(row == column, x * 0.5, zeros_like(x)))
 
@@ -133,22 +133,22 @@ def column_sums(x: Expr) -> Expr:
 
 
 def as_array(x: Expr) -> Expr:
-    """A number of each part: an array, also of one part."""
+    """One number for each matrix of a stack; an array even if there is only one matrix."""
     return reshape(x, types.tensor(x.shape, x.element))
 
 
 def across(x: Expr, like: Expr) -> Expr:
-    """A number of each part, in all elements of the matrices of `like`; as `of_rows`, a complex one if those are."""
+    """One number for each matrix, broadcast to all elements; as in `of_rows`, complex if the matrices of `like` are."""
     return broadcast_like(_as_those_of(x, like), range(len(like.shape) - 2), like)
 
 
 def of_rows(x: Expr, like: Expr) -> Expr:
-    """A number of each row, in all its elements."""
+    """One number for each row, broadcast along the row."""
     return broadcast_like(_as_those_of(x, like), range(len(like.shape) - 1), like)
 
 
 def of_columns(x: Expr, like: Expr) -> Expr:
-    """A number of each column, in all its elements."""
+    """One number for each column, broadcast along the column."""
     rank = len(like.shape)
     return broadcast_like(_as_those_of(x, like), [*range(rank - 2), rank - 1], like)
 
@@ -165,7 +165,7 @@ def diagonal_of(x: Expr) -> Expr:
 
 
 def inner(x: Expr, y: Expr) -> Expr:
-    """The sum of all products of elements, of each part: an array, also of one part."""
+    """The sum of the products of all elements, for each matrix; an array even if there is only one matrix."""
     outer = len(x.shape) - 2
     return as_array(sum_of(x * y, [outer, outer + 1]))
 
@@ -182,7 +182,7 @@ def hermitian_of_upper(x: Expr) -> Expr:
 
 
 def cotangent_of_lower(g: Expr) -> Expr:
-    """The cotangent of x, for that of `hermitian_of_lower(x)`, in the inner product of `AdjointOp`."""
+    """The cotangent of x, given that of `hermitian_of_lower(x)`, for the inner product of `AdjointOp`."""
     if types.is_complex(g.type):
         return strictly_lower(g) + strictly_lower(adjoint(g)) + cast(real(on_diagonal(g)), g.element)
     return lower(g) + strictly_lower(transposed(g))

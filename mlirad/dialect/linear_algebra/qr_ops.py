@@ -23,7 +23,7 @@ from mlirad.library.linalg import loops
 
 
 class PackedOp(LoopOp):
-    """A step of LAPACK's QR factors, whose results are compositions of reflections: they have no derivative."""
+    """A step of LAPACK's QR factorisation. Its results encode reflections and have no derivative."""
 
     def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
         raise self._no_derivative()
@@ -37,7 +37,7 @@ class PackedOp(LoopOp):
 
 @op(loops.reflections, cost=WORK, complex=True)
 class ReflectionsOp(PackedOp):
-    """The reflections that make a an upper triangle, which is in a's memory with them, and their factors."""
+    """The reflections that make a upper triangular, their factors, and the triangle; stored in a's memory."""
 
     name = "nd.reflections"
     LOOP: ClassVar = "qr_r_raw"
@@ -49,7 +49,7 @@ class ReflectionsOp(PackedOp):
 
 
 class OfReflectionsOp(PackedOp):
-    """The orthogonal matrix that reflections make."""
+    """The orthogonal matrix composed of reflections."""
 
     packed = operand_def()
     factors = operand_def()
@@ -73,11 +73,11 @@ class WholeOfReflectionsOp(OfReflectionsOp):
 
 
 class FactorsOp(AdjointOp):
-    """q with orthonormal columns, and an upper triangle r with q @ r = a, whose diagonal is real: a few loops.
+    """q with orthonormal columns, and upper triangular r with a real diagonal: q @ r = a. Computed by a few loops.
 
-    Of a with at least as many rows as columns, the rules are those of Walter and Lehmann, "Algorithmic differentiation
-    of linear algebra functions" (2010); of others, those of Roberts and Roberts, "QR and LQ decomposition matrix
-    backpropagation algorithms" (2020). The derivative is not finite where the first columns depend on one another.
+    For at least as many rows as columns, the rules are those of Walter and Lehmann, "Algorithmic differentiation of
+    linear algebra functions" (2010); for others, those of Roberts and Roberts, "QR and LQ decomposition matrix
+    backpropagation algorithms" (2020). The derivative is not finite if the first columns are linearly dependent.
     """
 
     a = operand_def()
@@ -88,7 +88,7 @@ class FactorsOp(AdjointOp):
 
     @classmethod
     def columns(cls, rows: int, columns: int) -> int:
-        """How many columns q has."""
+        """The number of columns of q."""
         return min(rows, columns)
 
     @classmethod
@@ -165,7 +165,7 @@ class QrOp(FactorsOp):
 
 
 def _cotangent_of_qr(of_q: Expr | None, of_r: Expr | None, q: Expr, r: Expr) -> Expr | None:
-    """Of a with at least as many rows as columns, in the inner product of `AdjointOp`."""
+    """The cotangent of a with at least as many rows as columns, for the inner product of `AdjointOp`."""
     inner = None if of_r is None else m.times_adjoint(r, m.upper(of_r))
     if of_q is not None:
         inner = total(inner, -m.adjoint_times(of_q, q))
@@ -177,7 +177,7 @@ def _cotangent_of_qr(of_q: Expr | None, of_r: Expr | None, q: Expr, r: Expr) -> 
 
 
 def _tangent_of_qr(da: Expr, q: Expr, r: Expr) -> tuple[Expr, Expr]:
-    """Of a with at least as many rows as columns."""
+    """The tangents of q and r, for a with at least as many rows as columns."""
     scaled = m.transposed(solved(m.transposed(r), m.transposed(da)))
     inner = m.adjoint_times(q, scaled)
     below = m.strictly_lower(inner)
@@ -189,8 +189,8 @@ def _tangent_of_qr(da: Expr, q: Expr, r: Expr) -> tuple[Expr, Expr]:
 
 @op(loops.qr_complete, cost=WORK, inert=(2,), complex=True)
 class QrCompleteOp(FactorsOp):
-    """q square, of a with more rows than columns. The columns beside those of QrOp are not unique, and have no
-    derivative; nor are they known apart from the others."""
+    """A square q, for a with more rows than columns. The columns that QrOp does not have are not unique and have no
+    derivative; nor has q as a whole, because it is not known which columns are used."""
 
     name = "nd.qr_complete"
 
@@ -202,7 +202,7 @@ class QrCompleteOp(FactorsOp):
         of_q, of_r, _ = gs
         if of_q is not None:
             raise self._no_derivative()
-        assert of_r is not None, "an op is asked for cotangents where it is given one"
+        assert of_r is not None, "an op is asked for cotangents only if a result has one"
         columns = operands[0].shape[-1]
         q, r, _ = emit_all(QrOp, operands[0])
         return (_cotangent_of_qr(None, _block(of_r, (0, columns), (0, columns)), q, r),)

@@ -19,15 +19,16 @@ from mlirad.library.linalg import loops
 
 
 class DecompositionOp(AdjointOp, LoopOp):
-    """u, s and v.T.conj() with u @ diag(s) @ v.T.conj() = a, s in descending order. With p = u.T.conj() @ a' @ v: s' is
-    the real part of its diagonal. The rules of u and v are those of Townsend, "Differentiating the singular value
-    decomposition" (2016).
+    """u, s and v.T.conj() with u @ diag(s) @ v.T.conj() = a, s in descending order. Let p = u.T.conj() @ a' @ v. Then
+    s' is the real part of the diagonal of p. The rules for u and v are those of Townsend, "Differentiating the singular
+    value decomposition" (2016).
 
-    The phases of complex vectors are LAPACK's; their derivative is the one in which no column of v turns, and u_j turns
-    with the imaginary part of p_jj / s_j. What depends on u_j and v_j by their product alone has the right one.
+    The phases of complex vectors are LAPACK's. In their derivative no column of v rotates, and u_j rotates with the
+    imaginary part of p_jj / s_j. Functions that depend on u_j and v_j only through their product have the right
+    derivative.
 
     Vectors of a repeated singular value are not unique: their derivative is not finite, except where it is multiplied
-    by 0. So it is of those of the singular value 0 where a is not square.
+    by 0. The same holds for vectors of the singular value 0 if a is not square.
     """
 
     a = operand_def()
@@ -85,7 +86,7 @@ class DecompositionOp(AdjointOp, LoopOp):
 
 
 def _turns(x: Expr, values: Expr) -> Expr:
-    """The imaginary part of the diagonal, over the singular values."""
+    """The imaginary part of the diagonal, divided by the singular values."""
     numbers = m.on_diagonal(m.imaginary(x))
     return m.over(numbers, m.of_columns(values, x))
 
@@ -98,7 +99,7 @@ def _over_squared_gaps(x: Expr, values: Expr) -> Expr:
 
 @op(loops.svd, cost=WORK, inert=(3,), complex=True)
 class SvdOp(DecompositionOp):
-    """With as many vectors as singular values."""
+    """The variant with as many vectors as singular values."""
 
     name = "nd.svd"
     LOOP: ClassVar = "svd_s"
@@ -106,7 +107,7 @@ class SvdOp(DecompositionOp):
 
 @op(loops.svd_full, cost=WORK, inert=(3,), complex=True)
 class SvdFullOp(DecompositionOp):
-    """With square u and v. What is beside the vectors of singular values is not unique, and has no derivative."""
+    """The variant with square u and v. The additional vectors are not unique, and have no derivative."""
 
     name = "nd.svd_full"
     LOOP: ClassVar = "svd_f"
@@ -118,7 +119,7 @@ class SvdFullOp(DecompositionOp):
         if of_left is not None or of_right is not None:
             raise self._no_derivative()
         left, _, right, _ = emit_all(SvdOp, operands[0])
-        assert of_values is not None, "an op is asked for cotangents where it is given one"
+        assert of_values is not None, "an op is asked for cotangents only if a result has one"
         return (m.times(left, m.times(cast(m.diagonal_of(of_values), left.element), right)),)
 
     def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
@@ -140,7 +141,7 @@ class SvdFullOp(DecompositionOp):
 
 @op(loops.singular_values, cost=WORK, inert=(1,), complex=True)
 class SingularValuesOp(AdjointOp, LoopOp):
-    """Singular values alone, in descending order; see DecompositionOp."""
+    """Only the singular values, in descending order; see DecompositionOp."""
 
     name = "nd.singular_values"
     LOOP: ClassVar = "svd"

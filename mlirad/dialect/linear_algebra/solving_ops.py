@@ -21,7 +21,7 @@ from mlirad.library.linalg import loops
 
 
 def solved(a: Expr, b: Expr) -> Expr:
-    """x with a @ x = b, of columns b."""
+    """x with a @ x = b, for columns b."""
     return emit_all(SolveOp, a, b)[0]
 
 
@@ -31,7 +31,7 @@ def inverse(a: Expr) -> Expr:
 
 @op(loops.solve, cost=WORK, inert=(1,), complex=True)
 class SolveOp(LoopOp):
-    """x with a @ x = b. With x': a @ x' = b' - a' @ x (Giles 2008, section 2.3.1)."""
+    """x with a @ x = b. x' solves a @ x' = b' - a' @ x (Giles 2008, section 2.3.1)."""
 
     name = "nd.solve"
     LOOP: ClassVar = "solve"
@@ -54,7 +54,7 @@ class SolveOp(LoopOp):
         return None if right is None else solved(a, right), None
 
     def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
-        """Lanes of b alone are columns of one system, whose matrix is factored once."""
+        """If only b has lanes, they are columns of one system, whose matrix is factored once."""
         (a, b), (is_stacked, _) = operands, stacked
         if is_stacked or isinstance(lanes, Expr) or not types.is_static(b.type):
             return super().batched(operands, stacked, lanes)
@@ -91,7 +91,7 @@ class InvOp(LoopOp):
 class SlogdetOp(LoopOp):
     """The sign s of the determinant, and l = log|det(a)|: l' is the trace of a^-1 @ a' (Giles 2008, section 2.2.4).
 
-    The derivative is nan where a is singular, where l is -inf.
+    The derivative is nan if a is singular; then l is -inf.
     """
 
     name = "nd.slogdet"
@@ -115,8 +115,8 @@ class SlogdetOp(LoopOp):
 
 @op(loops.slogdet_of_complex, cost=WORK, complex=True)
 class SlogdetOfComplexOp(LoopOp):
-    """The same of complex matrices. With t the trace of a^-1 @ a', l' is its real part, and s' is s times its imaginary
-    part."""
+    """The same for complex matrices. Let t be the trace of a^-1 @ a'. Then l' is the real part of t, and s' is s times
+    its imaginary part."""
 
     name = "nd.slogdet_of_complex"
     LOOP: ClassVar = "slogdet"
@@ -143,8 +143,8 @@ class SlogdetOfComplexOp(LoopOp):
 
 
 class CholeskyOp(AdjointOp, LoopOp):
-    """A Cholesky factor. One triangle of a is read; the other one has the derivative 0, and so has the imaginary part
-    of the diagonal."""
+    """A Cholesky factor. One triangle of a is read. The derivative with respect to the other triangle is 0, and so is
+    that with respect to the imaginary part of the diagonal."""
 
     a = operand_def()
     factor = result_def()
@@ -190,13 +190,13 @@ class CholeskyUpperOp(CholeskyOp):
 
 
 def _tangent(factor: Expr, da: Expr) -> Expr:
-    """L', for a Hermitian a'."""
+    """L' for a Hermitian a'."""
     inner = solved(factor, m.adjoint(solved(factor, da)))
     return m.times(factor, m.half_lower(inner))
 
 
 def _cotangent(factor: Expr, g: Expr) -> Expr:
-    """The cotangent of a Hermitian a, for that of L."""
+    """The cotangent of a Hermitian a, given that of L."""
     upper = m.adjoint(factor)
     inner = m.half_lower(m.adjoint_times(factor, g))
     return solved(upper, m.adjoint(solved(upper, m.adjoint(inner))))

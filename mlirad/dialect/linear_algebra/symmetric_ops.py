@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors of symmetric and of Hermitian matrices."""
+"""Eigenvalues and eigenvectors of symmetric and Hermitian matrices."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from mlirad.library.linalg import loops
 
 
 class SymmetricOp(AdjointOp, LoopOp):
-    """An op on symmetric or Hermitian matrices, of which it reads one triangle; the other one has the derivative 0, and
-    so has the imaginary part of the diagonal."""
+    """An op on symmetric or Hermitian matrices. It reads one triangle. The derivative with respect to the other
+    triangle is 0, and so is that with respect to the imaginary part of the diagonal."""
 
     IS_LOWER: ClassVar[bool]
 
@@ -32,13 +32,14 @@ class SymmetricOp(AdjointOp, LoopOp):
 
 
 class EighOp(SymmetricOp):
-    """Eigenvalues w in ascending order, and eigenvectors v in columns. With p = v.T.conj() @ a' @ v: w' is its
-    diagonal, and v' = v @ (p / (w_j - w_i)) off the diagonal (Giles 2008, section 3.1; of complex matrices Boeddeker et
-    al. 2017, "On the computation of complex-valued gradients with application to statistically optimum beamforming").
+    """Eigenvalues w in ascending order, and eigenvectors v as columns. Let p = v.T.conj() @ a' @ v. Then w' is the
+    diagonal of p, and v' = v @ (p / (w_j - w_i)) off the diagonal (Giles 2008, section 3.1; for complex matrices
+    Boeddeker et al. 2017, "On the computation of complex-valued gradients with application to statistically optimum
+    beamforming").
 
-    Eigenvectors of a repeated eigenvalue are not unique: their derivative is not finite, except where it is
-    multiplied by 0. The phases of complex eigenvectors are LAPACK's; their derivative is the one in which no vector
-    turns, v_j.conj() @ v_j' = 0. What depends on no phase has the right one.
+    Eigenvectors of a repeated eigenvalue are not unique: their derivative is not finite, except where it is multiplied
+    by 0. The phases of complex eigenvectors are LAPACK's. In their derivative no vector rotates: v_j.conj() @ v_j' = 0.
+    Functions that do not depend on the phases have the right derivative.
     """
 
     a = operand_def()
@@ -84,7 +85,7 @@ class EighUpperOp(EighOp):
 
 
 class EigvalshOp(SymmetricOp):
-    """Eigenvalues alone, in ascending order; see EighOp."""
+    """Only the eigenvalues, in ascending order; see EighOp."""
 
     a = operand_def()
     values = result_def()

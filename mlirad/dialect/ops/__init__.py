@@ -1,1 +1,1 @@
-"""NOUNS: the ops, one file a family."""
+"""NOUNS: the ops, one file per family."""

@@ -1,4 +1,4 @@
-"""Arithmetic of numbers, element by element."""
+"""Arithmetic on numbers, element by element."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class MulOp(BilinearOp, BinaryOp):
 
 @op(np.divide, cost=4, singular=True)
 class DivOp(BinaryOp):
-    """x / y, of floats."""
+    """x / y, for floats."""
 
     name = "nd.div"
 
@@ -154,9 +154,9 @@ class NegOp(UnaryOp):
 
 @op(np.power, cost=60, singular=True)
 class PowOp(BinaryOp):
-    """x ** y, of floats.
+    """x ** y, for floats.
 
-    d/dx = y x**(y-1), and 0 where y = 0; d/dy = x**y log x, and 0 at x = 0 (where x**y is 0 or 1 on the right).
+    d/dx = y x**(y-1), and 0 where y = 0; d/dy = x**y log x, and 0 at x = 0 (where x**y is 0 or 1 to the right).
     """
 
     name = "nd.pow"
@@ -203,7 +203,7 @@ class AbsOp(UnaryOp):
 
 @op(np.copysign, pymath.copysign)
 class CopysignOp(BinaryOp):
-    """|x| with the sign of y, which 0 and nan have too. The derivative at x = 0 is 0."""
+    """|x| with the sign of y; 0 and nan also have signs. The derivative at x = 0 is 0."""
 
     name = "nd.copysign"
 
@@ -220,7 +220,7 @@ class CopysignOp(BinaryOp):
 
 @op(np.sign, cost=4, partial=(0,))
 class SignOp(UnaryOp):
-    """-1, 0 or 1; nan of nan. Its derivative is 0 everywhere."""
+    """-1, 0 or 1; nan for nan. Its derivative is 0 everywhere."""
 
     name = "nd.sign"
 

@@ -1,4 +1,4 @@
-"""The exponential, the logarithm, sine, cosine, tangent hyperbolic and the square root, element by element."""
+"""The exponential, the logarithm, sine, cosine, hyperbolic tangent and the square root, element by element."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class ShiftLeftOp(BitsOp):
 
 @op(np.right_shift, cost=4)
 class ShiftRightOp(BitsOp):
-    """x >> y, copies of the sign coming in; nothing but the sign unless 0 <= y < the number of bits."""
+    """x >> y, filled with copies of the sign bit; only copies of the sign unless 0 <= y < the number of bits."""
 
     name = "nd.shift_right"
 
@@ -123,7 +123,7 @@ def _bits(x: SSAValue) -> int:
 
 
 def _count(y: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Whether a shift by y leaves bits, and a count that is defined upstream whatever y is."""
+    """Whether a shift by y leaves any bits, and a shift count that is defined upstream for every y."""
     last = number(_bits(y) - 1, y.type)
     return compare("ule", y, last), scalar_op(arith.AndIOp, y, last)
 
@@ -146,7 +146,7 @@ class IntegerPowerOp(BitsOp):
         if (narrow := _bits(x)) < 64:
             x, y = (scalar_op(widen, each, asked=types.I64) for each in (x, y))
             return scalar_op(arith.TruncIOp, scalar_op(math.IPowIOp, x, y), asked=IntegerType(narrow))
-        one = number(1, y.type)  # half of the exponent is positive, if it is of an unsigned integer too
+        one = number(1, y.type)  # half of the exponent is positive, also for an unsigned exponent
         root = scalar_op(math.IPowIOp, x, scalar_op(arith.ShRUIOp, y, one))
         is_odd = compare("ne", scalar_op(arith.AndIOp, y, one), number(0, y.type))
         square = scalar_op(arith.MuliOp, root, root)
@@ -155,7 +155,7 @@ class IntegerPowerOp(BitsOp):
 
 @op(np.bitwise_count, cost=4)
 class BitCountOp(UnaryOp):
-    """How many bits of |x| are 1, a uint8. It has no derivative."""
+    """The number of 1 bits in |x|, a uint8. It has no derivative."""
 
     name = "nd.bit_count"
     x = operand_def()
@@ -181,7 +181,7 @@ class BitCountOp(UnaryOp):
 
 @op()
 class FloatBitsOp(UnaryOp):
-    """The bits of a float64, as an i64: how a float gets into the message of an exception. It has no derivative."""
+    """The bits of a float64, as an i64, for floats in the message of an exception. It has no derivative."""
 
     name = "nd.float_bits"
     x = operand_def(types.F64)

@@ -1,6 +1,6 @@
 """Checks: ops with an effect, which leave the kernel with an exception if they fail.
 
-An access consumes the result of its check, no op moves past a check, and a reverse sweep never repeats one.
+An access uses the result of its check, no op moves past a check, and a reverse sweep never repeats one.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from mlirad.raised_exceptions import exception_class, message_as_source, message
 
 
 class CheckFailed(Exception):
-    """What the reference of a check raises: the name of the exception, and its message.
+    """The exception of a check's reference: the name of the Python exception, and its message.
 
-    location: the place in the source, once whoever runs the op has noted it.
+    location: the place in the source, once it is noted by the code that runs the op.
     """
 
     def __init__(self, error: str, message: str):
@@ -42,7 +42,7 @@ class CheckFailed(Exception):
         self.location: SourceLocation | None = None
 
     def as_raised(self) -> Exception:
-        """What Python raises, with the place in its message and as `location`."""
+        """The exception that Python raises, with the location in its message and as `location`."""
         error = exception_class(self.error)(format_located(self.message, self.location))
         error.location = self.location  # pyright: ignore[reportAttributeAccessIssue]  # exceptions take any
         return error
@@ -67,12 +67,12 @@ class EffectOp(InertOp):
         return False
 
     def text(self, *operands: Number | None) -> str | None:
-        """The message, if all that is in it is known."""
+        """The message, if all its parts are known."""
         return None
 
 
 def raise_unless(source: NumpySource, ok: NumpyText, error: str, message: str, words: Sequence[NumpyText]) -> None:
-    """The lines of a check. words: what stands in its message for {0} and {1}."""
+    """The lines of a check. words: the texts that replace {0} and {1} in its message."""
     home, _, name = error.rpartition(".")
     called = name if not home else f"np{home.removeprefix('numpy')}.{name}"
     depth = 0 if ok.literal is False else 1
@@ -88,11 +88,11 @@ def raise_unless(source: NumpySource, ok: NumpyText, error: str, message: str, w
 
 
 CHECK = "mlirad_check"
-"""What checks call below the stage `optimized`."""
+"""The functions that checks call below the stage `optimized`."""
 
 
 def call_check(ok: SSAValue, arguments: Sequence[SSAValue], error: str, message: str) -> None:
-    """Emit the upstream call that a check is: `@mlirad_check(ok, a, b)`, its message in attributes of the call."""
+    """Emit a check's upstream call: `@mlirad_check(ok, a, b)`, with the message in attributes of the call."""
     padded = [*arguments, *(number(0, i64) for _ in range(2 - len(arguments)))]
     call = insert(func.CallOp(CHECK, [ok, *padded], []))
     call.attributes["mlirad.error"] = StringAttr(error)
@@ -101,7 +101,7 @@ def call_check(ok: SSAValue, arguments: Sequence[SSAValue], error: str, message:
 
 @op()
 class CheckOp(EffectOp):
-    """Raise `error` with `message` unless ok; `raised.message_of` puts the arguments in for {0} and {1}."""
+    """Raise `error` with `message` unless ok; `raised.message_of` inserts the arguments for {0} and {1}."""
 
     name = "nd.check"
     ok = operand_def(types.I1)

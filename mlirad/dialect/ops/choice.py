@@ -1,4 +1,4 @@
-"""Choosing one of two numbers: by a condition, the larger or the smaller, or 0 for 0 times infinity."""
+"""Choosing one of two numbers: by a condition, the larger or the smaller one, or 0 for 0 times infinity."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 
 class ExtremumOp(BinaryOp):
-    """The larger or the smaller of two. At x = y each gets half of the cotangent."""
+    """The larger or the smaller of two numbers. If they are equal, each gets half of the cotangent."""
 
     # (float op, signed op, unsigned op)
     KINDS: ClassVar[tuple[type[Operation], type[Operation], type[Operation]]]
@@ -74,7 +74,7 @@ class ExtremumOp(BinaryOp):
 
 @op(np.maximum, linear=True, partial=(0, 1))
 class MaximumOp(ExtremumOp):
-    """The larger of two; nan if either is."""
+    """The larger of two numbers; nan if either is nan."""
 
     name = "nd.maximum"
     KINDS: ClassVar = (arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp)
@@ -89,7 +89,7 @@ class MaximumOp(ExtremumOp):
 
 @op(np.minimum, linear=True, partial=(0, 1))
 class MinimumOp(ExtremumOp):
-    """The smaller of two; nan if either is."""
+    """The smaller of two numbers; nan if either is nan."""
 
     name = "nd.minimum"
     KINDS: ClassVar = (arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp)
@@ -104,7 +104,7 @@ class MinimumOp(ExtremumOp):
 
 @op(np.fmax, linear=True, partial=(0, 1))
 class FmaxOp(ExtremumOp):
-    """The larger of two; the other one if one is nan."""
+    """The larger of two numbers; the other one if one is nan."""
 
     name = "nd.fmax"
     KINDS: ClassVar = (arith.MaxnumfOp, arith.MaxSIOp, arith.MaxUIOp)
@@ -119,7 +119,7 @@ class FmaxOp(ExtremumOp):
 
 @op(np.fmin, linear=True, partial=(0, 1))
 class FminOp(ExtremumOp):
-    """The smaller of two; the other one if one is nan."""
+    """The smaller of two numbers; the other one if one is nan."""
 
     name = "nd.fmin"
     KINDS: ClassVar = (arith.MinnumfOp, arith.MinSIOp, arith.MinUIOp)
@@ -191,9 +191,9 @@ class SelectOp(ElementwiseOp):
 class AnnihilateOp(ElementwiseOp):
     """x, but 0 where x is nan and all the `factors` are exactly 0: a product in which 0 times infinity is 0.
 
-    The factor is the cotangent in a derivative rule. Where nothing needs an element (a select takes its other branch),
-    the cotangent is 0, and so are its own derivatives of all orders: hence its tangents become factors too. A cotangent
-    that is 0 only by its value does not stop its own derivative.
+    In a derivative rule, the factor is the cotangent. If an element is not needed (a select takes its other branch),
+    the cotangent is 0, and so are its own derivatives of all orders: hence its tangents also become factors. A
+    cotangent that happens to have the value 0 does not stop its own derivative.
     """
 
     name = "nd.annihilate"
@@ -267,7 +267,7 @@ class AnnihilateOp(ElementwiseOp):
 
 
 def annihilated(product: Expr, *factors: Expr) -> Expr:
-    """A product with 0 where all of these factors are exactly 0, whatever the others are there.
+    """A product, with 0 where all of these factors are exactly 0, whatever the other factors are.
 
     A real factor may have a complex product.
     """

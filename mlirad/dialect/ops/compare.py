@@ -1,4 +1,4 @@
-"""Comparisons, logic on booleans, and casts: elementwise ops whose result has another element type."""
+"""Comparisons, logic on booleans, and casts: elementwise ops whose results have another element type."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ComparisonOp(BinaryOp):
                 return (fall,)
             case "eq":
                 return rise, fall
-        # They differ: one is larger, if it is never the smaller one.
+        # They differ if one is never the smaller one, so that it is larger.
         larger = next((each for each in (rise, fall) if proofs.is_never_negative(each)), None)
         return () if larger is None else (larger.shifted(-1),)
 
@@ -103,7 +103,7 @@ class EqualOp(ComparisonOp):
 
 @op(np.not_equal)
 class NotEqualOp(ComparisonOp):
-    """x != y; true of nan."""
+    """x != y; true for nan."""
 
     name = "nd.not_equal"
     PREDICATES: ClassVar = ("une", "ne", "ne")
@@ -145,7 +145,7 @@ class GreaterEqualOp(ComparisonOp):
 
 
 class LogicalOp(BinaryOp):
-    """A connective of two booleans."""
+    """A logical connective of two booleans."""
 
     UPSTREAM: ClassVar[type[Operation]]
 
@@ -210,9 +210,9 @@ class LogicalNotOp(UnaryOp):
 
 @op(linear=True, complex=True)
 class CastOp(UnaryOp):
-    """x in another element type, as NumPy's astype. Between floats it is linear; else its derivative is 0.
+    """x in another element type, as in NumPy's astype. Linear between floats; otherwise its derivative is 0.
 
-    Of a complex number as a real one it is the real part.
+    A complex number cast to a real type becomes its real part.
     """
 
     name = "nd.cast"
@@ -225,7 +225,7 @@ class CastOp(UnaryOp):
         cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
     ) -> list[Attribute]:
         if result_type is None or types.shape(result_type) != types.shape(operands[0]):
-            raise ShapeError(f"nd.cast: the result {result_type} has not the shape of {operands[0]}")
+            raise ShapeError(f"nd.cast: the result {result_type} does not have the shape of {operands[0]}")
         return [result_type]
 
     @property
@@ -282,7 +282,7 @@ class CastOp(UnaryOp):
 
 
 def _of_complex(x: Complex, target: Attribute) -> SSAValue:
-    """A complex number as one of other parts, as whether it is not 0, or as its real part."""
+    """A complex number cast to other parts, to a boolean (whether it is not 0), or to its real part."""
     if types.is_complex(target):
         return x.in_parts(types.part_type(target)).value
     if target == types.I1:
@@ -297,7 +297,7 @@ def _of_real(x: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
         return _from_float(x, source, target)
     if types.is_float(target):
         kind = arith.UIToFPOp if types.is_unsigned(source) else arith.SIToFPOp
-        wide = types.F32 if target == types.F16 else target  # rounded twice, as NumPy does
+        wide = types.F32 if target == types.F16 else target  # rounded twice, as in NumPy
         return _from_float(scalar_op(kind, x, asked=wide), wide, target)
     assert isinstance(source, IntegerType) and isinstance(target, IntegerType)
     signless = IntegerType(target.width.data)
@@ -318,16 +318,16 @@ def _from_float(x: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
 
 
 def as_dtype(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """`x.astype(dtype)`; where NumPy's result depends on an element's position, always the same one.
+    """`x.astype(dtype)`, but independent of an element's position, where NumPy's result depends on it.
 
-    That is so of floats beyond the range of uint32 alone, which go by way of int64 here.
+    That is only the case for floats beyond the range of uint32, which are converted through int64 here.
     """
     if x.dtype.kind == "c" and dtype.kind not in "cb":
-        x = np.real(x)  # NumPy warns of it
+        x = np.real(x)  # NumPy would warn
     with np.errstate(all="ignore"):
         return (x.astype(np.int64) if x.dtype.kind == "f" and dtype == np.uint32 else x).astype(dtype)
 
 
 def cast(x: Expr, element: Attribute) -> Expr:
-    """x with another element type; x itself if it has it already."""
+    """x with another element type; x itself if it already has that type."""
     return x if x.element == element else emit(CastOp, x, result_type=types.with_element(x.type, element))

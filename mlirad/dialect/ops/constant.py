@@ -28,7 +28,7 @@ from mlirad.errors import DTypeError, ShapeError
 
 @op(np.array, complex=True)
 class ConstantOp(InertOp, PureOp):
-    """A number or an array that is known."""
+    """A number or an array known at compile time."""
 
     name = "nd.constant"
     value = prop_def()
@@ -75,7 +75,7 @@ class ConstantOp(InertOp, PureOp):
             type = types.signless(type)
             value = dense(np.asarray(self.reference()).view(types.to_dtype(types.element_type(type))), type)
         if 0 in types.shape(type):
-            return [empty(type)]  # upstream has no dense attribute of no elements
+            return [empty(type)]  # upstream has no dense attribute without elements
         if type == types.C64 or type == types.C128:
             return [number(complex(self.reference()), type)]
         return [insert(arith.ConstantOp(value, type)).result]  # pyright: ignore[reportArgumentType]  # any attribute of a number
@@ -93,7 +93,7 @@ def _nested(value: Any) -> str:
 
 
 def filled_array(value: NumpyText, type: Attribute, shape: Sequence[NumpyText | str | int]) -> NumpyText:
-    """A new array of one number."""
+    """A new array filled with one number."""
     element = types.element_type(type)
     known = {"0": "np.zeros", "0.0": "np.zeros", "1": "np.ones", "1.0": "np.ones"}.get(repr(value.literal))
     given = [shape_text(shape), *([] if known else [value])]
@@ -103,12 +103,12 @@ def filled_array(value: NumpyText, type: Attribute, shape: Sequence[NumpyText | 
 
 
 def is_finite(value: SSAValue) -> bool:
-    """Whether it is known at compile time that a value holds neither an infinity nor a nan."""
+    """Whether it is known at compile time that a value contains neither an infinity nor a nan."""
     return isinstance(value.owner, NdOp) and value.owner.is_finite()
 
 
 def is_nonzero(value: SSAValue) -> bool:
-    """Whether a value is a constant that holds no zero and no nan."""
+    """Whether a value is a constant without zeros and nans."""
     owner = value.owner
     while isinstance(owner, FullOp):
         owner = owner.value.owner
@@ -117,7 +117,7 @@ def is_nonzero(value: SSAValue) -> bool:
 
 @op(np.full, cost=0, linear=True, complex=True)
 class FullOp(LinearOp):
-    """An array of one number; the operands after it are its unknown sizes, in order."""
+    """An array filled with one number; the further operands are its unknown sizes, in order."""
 
     name = "nd.full"
     value = operand_def()
@@ -136,7 +136,7 @@ class FullOp(LinearOp):
         return [result_type]
 
     def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
-        # An array of numbers that differ is no FullOp.
+        # An array of different numbers is not a FullOp.
         if any(stacked[1:]):
             return None
         given = [lanes] if isinstance(lanes, Expr) else []
@@ -209,11 +209,11 @@ class ArangeOp(InertOp, PureOp):
 
 
 STORED = 64
-"""As many counted numbers at most are a constant: what is known of each is worth more than the bytes."""
+"""Up to this many counted numbers become a constant: knowing each number is worth more than the bytes."""
 
 
 def counted(size: int | Expr) -> Expr:
-    """0, 1, ..., size - 1, as i64; a size that only the run knows is an i64."""
+    """0, 1, ..., size - 1, as i64; a size known only at run time is an i64."""
     if isinstance(size, Expr):
         return emit(ArangeOp, size, result_type=types.tensor((-1,), types.I64))
     type = types.tensor((size,), types.I64)

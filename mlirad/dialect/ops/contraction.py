@@ -1,4 +1,4 @@
-"""Sums of products of two operands: matrix products, inner and outer products, batched or not."""
+"""Sums of products of two operands: matrix, inner and outer products, batched or not."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def labels_of(spec: str) -> tuple[str, str, str]:
 
 @op(np.einsum, cost=2, complex=True)
 class ContractOp(BilinearOp, PureOp):
-    """Einstein's sum of two operands: `"ij,jk->ik"` is the matrix product.
+    """Einstein summation of two operands: `"ij,jk->ik"` is the matrix product.
 
-    No label occurs twice in one operand, and a label of one operand is in the other or in the result.
+    No label occurs twice in one operand, and each label of one operand is in the other or in the result.
     """
 
     name = "nd.contract"
@@ -64,7 +64,7 @@ class ContractOp(BilinearOp, PureOp):
         for labels, type in ((lhs, x), (rhs, y)):
             shape = types.shape(type)
             if len(shape) != len(labels):
-                raise ShapeError(f"nd.contract: {type} has not the axes {labels!r} of {spec.data!r}")
+                raise ShapeError(f"nd.contract: {type} does not have the axes {labels!r} of {spec.data!r}")
             for label, size in zip(labels, shape, strict=True):
                 if sizes.setdefault(label, size) != size:
                     raise ShapeError(f"nd.contract: sizes of axis {label!r} differ: {sizes[label]} and {size}")
@@ -129,5 +129,5 @@ class ContractOp(BilinearOp, PureOp):
 
 
 def contract(spec: str, x: Expr, y: Expr) -> Expr:
-    """`np.einsum(spec, x, y)`, of two operands of one element type; see ContractOp for what a spec may be."""
+    """`np.einsum(spec, x, y)`, for two operands of one element type; see ContractOp for the valid specs."""
     return emit(ContractOp, x, y, spec=spec)

@@ -1,4 +1,4 @@
-"""Division rounded down, and its remainder, as NumPy computes them: integers never trap, floats follow fmod."""
+"""Floor division and its remainder, as NumPy computes them: integers never trap, floats follow fmod."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from mlirad.xdsl_support.remf import RemfOp
 
 @op(np.floor_divide, cost=40, partial=(0, 1))
 class FloorDivOp(BinaryOp):
-    """floor(x / y), as NumPy: of integers x // 0 is 0 and the smallest by -1 wraps; of floats fmod's rounding."""
+    """floor(x / y), as in NumPy: for integers, x // 0 is 0, and the smallest integer // -1 wraps; floats round as
+    fmod."""
 
     name = "nd.floordiv"
 
@@ -37,7 +38,7 @@ class FloorDivOp(BinaryOp):
 
 @op(np.mod, cost=40)
 class ModOp(BinaryOp):
-    """x - floor(x / y) y, with the sign of y, as NumPy: of integers x % 0 is 0."""
+    """x - floor(x / y) y, with the sign of y, as in NumPy: for integers, x % 0 is 0."""
 
     name = "nd.mod"
 
@@ -55,7 +56,7 @@ class ModOp(BinaryOp):
 
 @op(np.fmod, pymath.fmod, cost=30)
 class FmodOp(BinaryOp):
-    """x - trunc(x / y) y, with the sign of x, exactly; of integers it is 0 where y is 0."""
+    """x - trunc(x / y) y, with the sign of x, exactly; for integers, 0 where y is 0."""
 
     name = "nd.fmod"
 
@@ -87,7 +88,7 @@ def _integer_quotient(x: SSAValue, y: SSAValue, unsigned: bool) -> SSAValue:
 
 
 def _integer_remainder(x: SSAValue, y: SSAValue, unsigned: bool) -> SSAValue:
-    """x % y of the quotient that is rounded down, which never traps."""
+    """The remainder of floor division, which never traps."""
     zero, one = number(0, y.type), number(1, y.type)
     by_zero = compare("eq", y, zero)
     if unsigned:
@@ -99,19 +100,19 @@ def _integer_remainder(x: SSAValue, y: SSAValue, unsigned: bool) -> SSAValue:
 
 
 def _divisor(y: SSAValue, by_zero: SSAValue, one: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Whether y is -1; and what to divide by instead of y, where that could trap."""
+    """Whether y is -1, and a safe divisor to use instead of y where y could trap."""
     by_minus_one = compare("eq", y, number(-1, y.type))
     return by_minus_one, choose(scalar_op(arith.OrIOp, by_zero, by_minus_one), one, y)
 
 
 def _has_rest(rest: SSAValue, divisor: SSAValue, zero: SSAValue) -> SSAValue:
-    """Whether there is a rest of the other sign than the divisor: the quotient was rounded up."""
+    """Whether the remainder is not 0 and differs in sign from the divisor: the quotient was rounded up."""
     differ = compare("slt", scalar_op(arith.XOrIOp, rest, divisor), zero)
     return scalar_op(arith.AndIOp, compare("ne", rest, zero), differ)
 
 
 def _float_quotient(x: SSAValue, y: SSAValue) -> SSAValue:
-    """x // y of floats, as NumPy computes it from fmod (npy_divmod)."""
+    """x // y for floats, computed from fmod as in NumPy (npy_divmod)."""
     zero, one = number(0.0, y.type), number(1.0, y.type)
     rest = scalar_op(RemfOp, x, y)
     quotient = scalar_op(arith.DivfOp, scalar_op(arith.SubfOp, x, rest), y)
@@ -126,7 +127,7 @@ def _float_quotient(x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def _float_remainder(x: SSAValue, y: SSAValue) -> SSAValue:
-    """x % y of floats, as NumPy computes it from fmod (npy_divmod)."""
+    """x % y for floats, computed from fmod as in NumPy (npy_divmod)."""
     zero = number(0.0, y.type)
     rest = scalar_op(RemfOp, x, y)
     adjusted = choose(_has_float_rest(rest, y, zero), scalar_op(arith.AddfOp, rest, y), rest)
@@ -135,6 +136,6 @@ def _float_remainder(x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def _has_float_rest(rest: SSAValue, y: SSAValue, zero: SSAValue) -> SSAValue:
-    """Whether there is a rest of the other sign than y: fmod has rounded the quotient up."""
+    """Whether the remainder is not 0 and differs in sign from y: fmod rounded the quotient up."""
     differ = scalar_op(arith.XOrIOp, compare("olt", y, zero), compare("olt", rest, zero))
     return scalar_op(arith.AndIOp, compare("une", rest, zero), differ)

@@ -1,4 +1,4 @@
-"""What elementwise ops have in common, on scalars and tensors alike: every operand and the result have one type."""
+"""The common base of elementwise ops, on scalars and tensors alike: all operands and the result have one type."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from mlirad.errors import DTypeError, ShapeError
 
 
 class ElementwiseOp(PureOp):
-    """One number out of the numbers at the same place. Its Jacobian is diagonal, so that jvp follows from vjp.
+    """One element computed from the elements at the same index. Its Jacobian is diagonal, so jvp follows from vjp.
 
     A family's `scalar` is the scalar body, in upstream ops. `self.element` has the operands' signedness, which the
-    elements do not have.
+    signless elements have lost.
     """
 
     @property
@@ -54,7 +54,7 @@ class ElementwiseOp(PureOp):
         return bool(cls.spellings) or cls.numpy_source is not ElementwiseOp.numpy_source
 
     def by_element(self, scalar: Callable[..., SSAValue]) -> Generic:
-        """`loops()`, of the scalar body; of complex numbers, of `on_complex`, if the op has it."""
+        """`loops()` for the scalar body; for complex numbers from `on_complex`, if the op has it."""
         if types.is_complex(self.operands[0].type) and type(self).on_complex is not ElementwiseOp.on_complex:
             scalar = self._in_parts
         every = tuple(range(len(types.shape(self.results[0].type))))
@@ -80,7 +80,7 @@ class UnaryOp(OneOperandOp, ElementwiseOp):
 
     @classmethod
     def accept(cls, type: Attribute) -> Attribute:
-        """The type, where the op is defined on it. Raises DTypeError."""
+        """The type, if the op is defined on it. Raises DTypeError."""
         return floats(cls.name, type)
 
     @abstractmethod
@@ -111,7 +111,7 @@ class BinaryOp(TwoOperandsOp, ElementwiseOp):
 
     @classmethod
     def accept(cls, type: Attribute) -> Attribute:
-        """The type, where the op is defined on it. Raises DTypeError."""
+        """The type, if the op is defined on it. Raises DTypeError."""
         return numbers(cls.name, type)
 
     @abstractmethod

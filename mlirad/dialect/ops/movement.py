@@ -1,4 +1,4 @@
-"""Moving elements without changing them: broadcast, reshape, transpose; and asking for a size."""
+"""Moving elements without changing them: broadcast, reshape, transpose; and reading a size."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from mlirad.errors import DTypeError, ShapeError
 
 
 class MovementOp(OneOperandOp, PureOp):
-    """A linear op of one operand: its tangent is itself on the tangent."""
+    """A linear op of one operand: its tangent is the same op on the tangent."""
 
     def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         return self.tangents(given, outs, operands)
@@ -70,7 +70,7 @@ class BroadcastOp(LinearOp):
     ) -> list[Attribute]:
         source, dims = types.shape(operands[0]), ints(properties["dims"])
         if not isinstance(result_type, TensorType):
-            raise ShapeError(f"nd.broadcast: the result {result_type} is no array")
+            raise ShapeError(f"nd.broadcast: the result {result_type} is not an array")
         if types.element_type(result_type) != types.element_type(operands[0]):
             raise DTypeError(f"nd.broadcast: element types differ: {operands[0]} and {result_type}")
         shape = types.shape(result_type)
@@ -95,7 +95,7 @@ class BroadcastOp(LinearOp):
         shape = [int(next(given)) if size < 0 else size for size in types.shape(self.result.type)]
         kept = dict(zip(ints(self.dims), np.shape(x), strict=True))
         if any(shape[axis] != size for axis, size in kept.items()):
-            raise ValueError(f"{np.shape(x)} as a part of {shape} was not checked")
+            raise ValueError(f"{np.shape(x)} does not broadcast to {shape}: it was not checked")
         aligned = np.reshape(x, [kept.get(axis, 1) for axis in range(len(shape))])
         return np.broadcast_to(aligned, shape).copy()
 
@@ -122,7 +122,8 @@ class BroadcastOp(LinearOp):
 
 
 def broadcast(x: Expr, dims: Sequence[int], shape: Sequence[int], sizes: Sequence[Expr] = ()) -> Expr:
-    """x (a scalar or an array) with its axis i at dims[i] of an array of that shape; x itself if that is its type.
+    """x (a scalar or an array), with its axis i as axis dims[i] of an array of that shape; x itself if it has that
+    type.
 
     sizes: an i64 for each unknown size (-1) of the shape.
     """
@@ -131,13 +132,13 @@ def broadcast(x: Expr, dims: Sequence[int], shape: Sequence[int], sizes: Sequenc
 
 
 def repeated(x: Expr, lanes: int | Expr) -> Expr:
-    """x for each lane, along a new first axis."""
+    """x repeated for each lane, along a new first axis."""
     count, sizes = (-1, [lanes]) if isinstance(lanes, Expr) else (lanes, [])
     return broadcast(x, range(1, len(x.shape) + 1), (count, *x.shape), [*sizes, *unknown_dims(x)])
 
 
 def of_lanes(type: Attribute, lanes: int | Expr) -> Attribute:
-    """The type of values of all lanes (-1, or an i64: only the run knows how many), of the type of one."""
+    """The type of a value of all lanes, given the type of one. lanes: -1 or an i64 if known only at run time."""
     return types.tensor((-1 if isinstance(lanes, Expr) else lanes, *types.shape(type)), types.element_type(type))
 
 
@@ -148,9 +149,9 @@ def broadcast_like(x: Expr, dims: Sequence[int], like: Expr) -> Expr:
 
 @op(np.reshape, cost=0, views=0, linear=True, complex=True)
 class ReshapeOp(MovementOp):
-    """The same elements in row-major order in another shape; also between a scalar and a one-element array.
+    """The same elements, in row-major order, in another shape; also between a scalar and a one-element array.
 
-    Of an array of unknown sizes, only axes of size 1 come and go.
+    For an array of unknown sizes, only axes of size 1 may be added or dropped.
     """
 
     name = "nd.reshape"
@@ -169,7 +170,7 @@ class ReshapeOp(MovementOp):
             if [size for size in source if size != 1] != [size for size in target if size != 1]:
                 raise ShapeError(f"nd.reshape: {operands[0]} and {result_type} differ by more than axes of size 1")
         elif prod(source) != prod(target):
-            raise ShapeError(f"nd.reshape: {operands[0]} has not as many elements as {result_type}")
+            raise ShapeError(f"nd.reshape: {operands[0]} does not have as many elements as {result_type}")
         return [result_type]
 
     def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
@@ -227,7 +228,7 @@ class ReshapeOp(MovementOp):
 
 
 def _thin_axes(before: Sequence[int], after: Sequence[int]) -> list[str] | None:
-    """The index that drops and adds axes of size 1; None if there is more to do."""
+    """The index that drops and adds axes of size 1; None if that is not enough."""
     found: list[str] = []
     i = j = 0
     while i < len(before) or j < len(after):
@@ -246,7 +247,7 @@ def _thin_axes(before: Sequence[int], after: Sequence[int]) -> list[str] | None:
 
 
 def _indexed(x: NumpyText, axes: Sequence[str]) -> NumpyText:
-    """A view with axes dropped and added. Whole axes at the end go without saying."""
+    """A view with axes dropped and added. Whole axes at the end are omitted."""
     count = len(axes)
     while count and axes[count - 1] == ":":
         count -= 1
@@ -254,7 +255,7 @@ def _indexed(x: NumpyText, axes: Sequence[str]) -> NumpyText:
 
 
 def reshape(x: Expr, type: Attribute) -> Expr:
-    """x as the scalar or tensor `type`; x itself if that is its type."""
+    """x as the scalar or tensor `type`; x itself if it has that type."""
     return x if x.type == type else emit(ReshapeOp, x, result_type=type)
 
 
@@ -319,7 +320,7 @@ class DimOp(InertOp, PureOp):
         return [i64]
 
     def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
-        return [dim(operands[0], self.axis.value.data + 1)]  # of one lane: it is the same in all
+        return [dim(operands[0], self.axis.value.data + 1)]  # of one lane: the size is the same in all
 
     def reference(self, x: Any) -> Any:
         return np.int64(np.shape(x)[self.axis.value.data])
@@ -338,7 +339,7 @@ class DimOp(InertOp, PureOp):
 
 
 def size_of(value: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int]:
-    """What an unknown size is: the i64 that an op was given for it, else the earliest array that has it, and where."""
+    """The source of an unknown size: the i64 operand of an op, else the earliest array that has it, with the axis."""
     while isinstance(value, OpResult) and isinstance(value.op, NdOp) and types.shape(value.type)[axis] < 0:
         source = value.op.size_source(axis, value.index)
         if source is None:
@@ -350,6 +351,6 @@ def size_of(value: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int]:
 
 
 def size_along(array: SSAValue, axis: int) -> Expr:
-    """An unknown size, from where it is known first."""
+    """An unknown size, from its earliest source."""
     found = size_of(array, axis)
     return Expr(found) if isinstance(found, SSAValue) else dim(Expr(found[0]), found[1])

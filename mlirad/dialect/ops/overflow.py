@@ -1,7 +1,7 @@
-"""Whether 64 bits hold the result of Python's int arithmetic: predicates, which a check with OverflowError consumes.
+"""Whether the result of Python int arithmetic fits in 64 bits: predicates for checks that raise OverflowError.
 
 Each is a few instructions; with a constant operand, one comparison. `mlirad-eliminate-checks` removes those that it
-proves; the others are branches that the processor predicts.
+proves; the others become well-predicted branches.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FitsOp(BinaryOp):
     """Whether the exact result of an operation on two i64 scalars is an i64. It has no derivative."""
 
     EXACT: ClassVar[Callable[[int, int], int]]
-    # the op whose result has to fit, and what is known of it where the operands lie in intervals
+    # the op whose result has to fit, and what is known of it if the operands lie in intervals
     OF: ClassVar[type[BinaryOp]]
     INTEGER: ClassVar[Callable[[Interval, Interval], Integer]]
 
@@ -86,15 +86,15 @@ class FitsOp(BinaryOp):
 
     @abstractmethod
     def with_right(self, x: SSAValue, y: int) -> SSAValue:
-        """The test where the right operand is a constant."""
+        """The test for a constant right operand."""
 
     @abstractmethod
     def with_left(self, x: int, y: SSAValue) -> SSAValue:
-        """The test where the left operand is a constant."""
+        """The test for a constant left operand."""
 
     @abstractmethod
     def of_two(self, x: SSAValue, y: SSAValue) -> SSAValue:
-        """The test where neither operand is known."""
+        """The test if neither operand is constant."""
 
 
 @op(cost=4)
@@ -139,7 +139,7 @@ class SubFitsOp(FitsOp):
 
 @op(cost=4)
 class MulFitsOp(FitsOp):
-    """x * y fits: the upper half of the product is nothing but the sign of the lower half."""
+    """x * y fits: the upper half of the product only repeats the sign bit of the lower half."""
 
     name = "nd.mul_fits"
     EXACT: ClassVar = operator.mul
@@ -162,7 +162,7 @@ class MulFitsOp(FitsOp):
 
 @op(cost=4)
 class FloorDivFitsOp(FitsOp):
-    """x // y fits: always, except the smallest integer by -1. (That y is not 0 is for another check.)"""
+    """x // y fits: always, except for the smallest integer by -1. (Another check ensures that y is not 0.)"""
 
     name = "nd.floordiv_fits"
 

@@ -1,4 +1,4 @@
-"""Reductions over axes, which drop them; over all axes they give a scalar."""
+"""Reductions over axes, which drop them; a reduction over all axes gives a scalar."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from mlirad.errors import ShapeError
 class ReductionOp(OneOperandOp, PureOp):
     """A commutative fold over `axes` (increasing).
 
-    The functions that it spells, their methods and `ufunc.reduce` are compiled from its answers.
+    Its spellings, their methods and `ufunc.reduce` are compiled from its answers.
     """
 
     x = operand_def()
@@ -48,7 +48,7 @@ class ReductionOp(OneOperandOp, PureOp):
         source, axes = types.shape(type), ints(properties["axes"])
         increasing = all(a < b for a, b in itertools.pairwise(axes))
         if not types.is_tensor(type) or not increasing or any(not 0 <= axis < len(source) for axis in axes):
-            raise ShapeError(f"{cls.name}: {type} has not the axes {list(axes)}")
+            raise ShapeError(f"{cls.name}: {type} does not have the axes {list(axes)}")
         kept = [size for axis, size in enumerate(source) if axis not in axes]
         return [types.of_shape(kept, types.element_type(cls.accept(type)))]
 
@@ -73,7 +73,7 @@ class ReductionOp(OneOperandOp, PureOp):
 
     def reference(self, x: Any) -> Any:
         element = types.element_type(self.x.type)
-        # What folds no elements gives the neutral one, which NumPy has to be given where the ufunc has no identity.
+        # A fold of no elements gives the neutral element, which NumPy must receive if the ufunc has no identity.
         is_open = self.ufunc().identity is None and not np.size(x)
         options = {"initial": self.neutral(element)} if is_open else {}
         found = self.spellings[0](x, axis=ints(self.axes), **options)
@@ -101,7 +101,7 @@ class ReductionOp(OneOperandOp, PureOp):
         """One step of the fold, in upstream ops."""
 
     def pick(self, kinds: Sequence[Any], *operands: SSAValue) -> SSAValue:
-        """One of three upstream ops: of floats, of signed and of unsigned integers."""
+        """One of three upstream ops: for floats, for signed and for unsigned integers."""
         element = types.element_type(self.x.type)
         index = 0 if types.is_float(element) else 2 if types.is_unsigned(element) else 1
         return scalar_op(kinds[index], *operands)
@@ -109,10 +109,10 @@ class ReductionOp(OneOperandOp, PureOp):
     @classmethod
     @abstractmethod
     def neutral(cls, element: Attribute) -> int | float:
-        """What changes no fold of numbers of this type."""
+        """The neutral element of the fold for this type."""
 
     def identity(self) -> int | float:
-        """The fold of nothing."""
+        """The fold of no elements."""
         return self.neutral(types.element_type(self.x.type))
 
     def loops(self) -> Generic:
@@ -148,7 +148,7 @@ class SumOp(ReductionOp):
 
 
 class ExtremeOp(ReductionOp):
-    """The largest or smallest element; nan if there is one. Elements that tie share the cotangent equally."""
+    """The largest or smallest element; nan if there is one. Ties share the cotangent equally."""
 
     @classmethod
     def accept(cls, type: Attribute) -> Attribute:
@@ -157,10 +157,10 @@ class ExtremeOp(ReductionOp):
     @staticmethod
     @abstractmethod
     def is_beyond(extreme: Expr, x: Expr) -> Expr:
-        """Whether the extreme is another element than x. Nothing is beyond nan."""
+        """Whether the extreme differs from x. Nothing is beyond nan."""
 
     def _weight(self, out: Expr, x: Expr) -> Expr:
-        """The share of an element that is the extreme: nan if the extreme is."""
+        """The share of an element in the extreme; nan if the extreme is nan."""
         ties = sum_of(cast(x == broadcast_like(out, self.kept, x), x.element), ints(self.axes))
         return where(ties == 0, np.nan, 1.0 / ties)
 
@@ -177,7 +177,7 @@ class ExtremeOp(ReductionOp):
 
     @staticmethod
     def bounds(element: Attribute) -> tuple[int | float, int | float]:
-        """The least and the largest number of a type."""
+        """The least and the greatest number of a type."""
         if types.is_float(element):
             return -np.inf, np.inf
         if types.is_bool(element):

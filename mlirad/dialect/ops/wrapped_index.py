@@ -1,4 +1,4 @@
-"""An index as Python counts it, a negative one from the end, made non-negative."""
+"""A Python index made non-negative: negative indices count from the end."""
 
 from __future__ import annotations
 
