@@ -1,7 +1,7 @@
-"""Bounds of integers and of sizes that are known only at run time, by which memory is planned.
+"""Bounds of integers, and of sizes known only at run time; memory is planned with them.
 
-Reads: scf, nd and arith; at stage `linalg`, what is noted at memory. Writes: `mlirad.bound` at memory of unknown size.
-Leaves: intervals of 64-bit values, and upper bounds of sizes, which hold if no earlier check has failed.
+Reads: scf, nd and arith; at stage `linalg`, the bounds noted on memory. Writes: `mlirad.bound` on memory of unknown
+size. Leaves: intervals of 64-bit values, and upper bounds of sizes, which hold if no earlier check has failed.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from mlirad.dialect.core.op import NdOp
 Axis = tuple[SSAValue, int]
 
 BOUND = "mlirad.bound"
-"""At a `tensor.empty` of unknown size, and later at its alloc: how many elements it may have."""
+"""On a `tensor.empty` of unknown size, and later on its alloc: an upper bound for its number of elements."""
 
 _LARGEST = 1 << 26
-"""Bytes. What may be larger is not reserved: it comes from the call's growable segments, as large as it turns out."""
+"""In bytes. Larger memory is not reserved: it comes from the call's growable segments, in its actual size."""
 
 _EFFORT = 200
-"""How many values one question may look at."""
+"""How many values one query may visit."""
 
 
 def size_bounds(array: SSAValue) -> list[int | None]:
-    """An upper bound for the size of every axis; None where there is none."""
+    """An upper bound for the size of every axis; None if there is none."""
     return [_Search().bound(array, axis) for axis in range(len(types.shape(array.type)))]
 
 
 def element_bound(array: SSAValue) -> int | None:
-    """How many elements an array can have."""
+    """An upper bound for the number of elements of an array."""
     return _Search().elements(array)
 
 
 def interval_of(value: SSAValue) -> Interval:
-    """Where a number lies."""
+    """The interval that contains a number."""
     return _Search().interval(value)
 
 
 def most_trips(loop: scf.ForOp) -> int | None:
-    """How often a loop runs at most each time, also where it runs to an outer counter; None where that is unknown."""
+    """An upper bound for the trip count of a loop, even if it runs to an outer counter; None if unknown."""
     search = _Search()
     step, upper, lower = search.interval(loop.step).number, search.interval(loop.ub), search.interval(loop.lb)
     return None if step is None or step < 1 else max(0, -((lower.low - upper.high) // step))
 
 
 def note_bound(memory: tensor.EmptyOp, bound: int | None) -> None:
-    """Note how many elements may be made; not if that is unknown, or too large to be reserved."""
+    """Note an upper bound for the number of elements; not if it is unknown, or too large to be reserved."""
     if bound is not None and bound * types.itemsize(memory.tensor.type) <= _LARGEST:
         memory.attributes[BOUND] = IntegerAttr(bound, types.I64)
 
@@ -67,7 +67,7 @@ def noted_bound(memory: Operation) -> int | None:
 
 @dataclass
 class _Search:
-    """One question. `assumed`: carried arrays whose bound is being looked for; they do not raise it themselves."""
+    """One query. `assumed`: carried arrays whose bound is being computed; they do not raise it themselves."""
 
     left: int = _EFFORT
     known: dict[SSAValue, Interval] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class _Search:
         if answer.sum is not None:
             return answer.sum.interval(lambda place: self.interval(operands[place]))
         bound = None
-        if not self.assumed:  # an assumption about an array says nothing about what is computed from its size
+        if not self.assumed:  # an assumption about an array does not bound numbers computed from its size
             if answer.size is not None:
                 bound = self.bound(operands[answer.size[0]], answer.size[1])
             elif answer.counted is not None:
@@ -152,14 +152,14 @@ class _Search:
 
 
 def _memory_before(array: SSAValue) -> SSAValue | None:
-    """Of an array of stage `linalg`, the array of as many elements or more whose memory it is in."""
+    """For an array of stage `linalg`: the array, at least as large, that contains its memory."""
     if isinstance(array.owner, Block | NdOp):
         return None
     return array.owner.operands[0] if is_view(array) else overwritten_by(array)
 
 
 def _sources(array: SSAValue) -> list[SSAValue]:
-    """The arrays that a loop's carry, or the result of an `if`, can be."""
+    """The arrays that a loop's carry, or the result of an `if`, may be."""
     if isinstance(array, OpResult):
         op, number = array.op, array.index
     else:

@@ -1,7 +1,6 @@
-"""The functions of a module: who calls whom, which only compute, and which arguments they overwrite.
+"""The functions of a module: their calls, which of them have no effects, and which arguments they overwrite.
 
-Reads: any stage. Writes: numbers on arguments. Leaves: the answers that differentiation, inlining, CSE, DCE and
-emission build on.
+Reads: any stage. Writes: numbers on arguments. Leaves: facts for differentiation, inlining, CSE, DCE and emission.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from mlirad.xdsl_support.effects import is_terminator, only_computes
 from mlirad.xdsl_support.traversal import find, ops_inside
 
 SHARED = "mlirad.shared"
-"""On a private function: it stays a function while several calls name it."""
+"""On a private function: it is not inlined while several calls refer to it."""
 APART = "mlirad.apart"
-"""On a private function: it stays a function. What it computes again would otherwise be found to be there already."""
+"""On a private function: it is never inlined. Otherwise CSE would merge its recomputations with the original."""
 WRITTEN = "mlirad.written"
-"""On an argument that a function may overwrite: the number of the result that takes its memory over."""
+"""On an argument that a function may overwrite: the number of the result that takes over its memory."""
 DONATED = "mlirad.donated"
-"""On an argument whose content is not needed after the call: the number of the result that may take its memory."""
+"""On an argument that is dead after the call: the number of the result that may take its memory."""
 
 
 def functions_of(module: Operation) -> dict[str, func.FuncOp]:
@@ -69,7 +68,7 @@ def recursive(functions: Mapping[str, func.FuncOp]) -> set[str]:
 
 
 def numbers_on(function: func.FuncOp, name: str) -> dict[int, int]:
-    """The arguments that have an attribute, a number."""
+    """The arguments with an attribute, and the attribute's number."""
     found: dict[int, int] = {}
     for index, attributes in enumerate(function.arg_attrs or ()):
         number = attributes.data.get(name)
@@ -79,12 +78,12 @@ def numbers_on(function: func.FuncOp, name: str) -> dict[int, int]:
 
 
 def written_by(function: func.FuncOp) -> dict[int, int]:
-    """The arguments that a function may overwrite, each with the result in its memory."""
+    """The arguments that a function may overwrite, each with the result that takes over its memory."""
     return numbers_on(function, WRITTEN)
 
 
 def set_numbers(function: func.FuncOp, numbers: Mapping[str, Mapping[int, int]]) -> None:
-    """Give arguments these attributes, and no others."""
+    """Give arguments exactly these attributes."""
     function.properties.pop("arg_attrs", None)
     if any(numbers.values()):
         function.arg_attrs = ArrayAttr(
@@ -101,8 +100,8 @@ def set_written(function: func.FuncOp, written: Mapping[int, int]) -> None:
 
 
 def removable(functions: Mapping[str, func.FuncOp]) -> set[str]:
-    """The functions without checks: a call may be removed if its results are not used. (Like a loop, it is also removed
-    if it might not end.)"""
+    """The functions without checks: a call may be removed if its results are unused. (Like a loop, a call is removed
+    even if it might not terminate.)"""
     known = set(functions)
     while True:
         kept = {name for name in known if all(_is_removable(op, known) for op in ops_inside(functions[name]))}
@@ -117,14 +116,14 @@ def has_ordered_effect(module: Operation, function: func.FuncOp) -> bool:
 
 
 def ordered_value_in(functions: Mapping[str, func.FuncOp], *ops: Operation) -> Operation | None:
-    """The first op, of these, in them, or in a function that they call or ask a derivative of, that gives another
-    value each time it runs, such as a draw."""
+    """The first op that returns another value each time it runs, such as a draw. Searches these ops, their regions, and
+    the functions that they call or differentiate."""
     return next((op for op in ops_reached(functions, *ops) if is_ordered_value(op)), None)
 
 
 def ops_reached(functions: Mapping[str, func.FuncOp], *ops: Operation) -> Iterator[Operation]:
-    """These ops, such as a function, those inside of them, and those inside the functions that calls and requests in
-    them name."""
+    """These ops (such as a function), the ops in their regions, and the ops in functions named by calls and requests in
+    them."""
     seen = {op.sym_name.data for op in ops if isinstance(op, func.FuncOp)}
     pending = list(ops)
     while pending:
@@ -138,7 +137,7 @@ def ops_reached(functions: Mapping[str, func.FuncOp], *ops: Operation) -> Iterat
 
 
 def is_ordered_value(op: Operation) -> bool:
-    """Whether an op gives another value each time it runs."""
+    """Whether an op returns another value each time it runs."""
     return bool(op.results) and _is_ordered(op)
 
 
@@ -157,8 +156,8 @@ def _is_removable(op: Operation, known: set[str]) -> bool:
 
 
 class RemovableCalls:
-    """The functions of op, or of the module around it, whose calls may be removed if their results are not used. They
-    are found when the first call is met: most modules have none."""
+    """The functions in op's module whose calls may be removed if their results are unused. They are computed at the
+    first call, because most modules have no call."""
 
     def __init__(self, op: Operation):
         self.op = op

@@ -1,4 +1,4 @@
-"""Values that are known before the run: a number, or an array of one number.
+"""Values known at compile time: numbers, and arrays filled with one number.
 
 Reads: ops that answer `contents`, and upstream constants. Writes: nothing. Leaves: everything.
 """
@@ -22,7 +22,7 @@ from mlirad.xdsl_support.once_per_object import once
 
 
 def number_of(attribute: Attribute, type: Attribute) -> Any:
-    """The NumPy number that a constant's attribute holds, everywhere if it is an array's; None if there are several."""
+    """The NumPy number that fills a constant's attribute; None if its elements differ."""
     dtype = types.to_dtype(types.element_type(type))
     if isinstance(attribute, FloatAttr | IntegerAttr):
         return dtype.type(attribute.value.data)
@@ -30,7 +30,7 @@ def number_of(attribute: Attribute, type: Attribute) -> Any:
         return value_of(attribute, type)
     if not isinstance(attribute, DenseIntOrFPElementsAttr):
         return None
-    # By bytes: the elements as Python numbers would take longer than all the rest of the compiler.
+    # Compare bytes: converting the elements to Python numbers would take longer than the rest of the compiler.
     data = attribute.data.data
     width = len(data) // max(len(attribute), 1)
     if not data or data != data[:width] * len(attribute):
@@ -49,9 +49,9 @@ def _has_contents(kind: type) -> bool:
 
 
 def contents_of(value: SSAValue) -> Attribute | None:
-    """The attribute with all elements of a value, or with the one number that they all are."""
+    """The attribute with all elements of a value, or with the single number that fills it."""
     owner: Any = value.owner
-    while _has_contents(owner.__class__):  # asked of every operand, and to ask for xDSL's abstract classes is slow
+    while _has_contents(owner.__class__):  # called for every operand; checks against xDSL's abstract classes are slow
         contents = owner.value if owner.__class__ is arith.ConstantOp else owner.contents()
         if not isinstance(contents, SSAValue):
             return contents
@@ -65,23 +65,23 @@ def is_constant(value: SSAValue) -> bool:
 
 
 def known_number(value: SSAValue) -> Any:
-    """The NumPy number that a scalar is, or that is everywhere in an array; None if it is not known."""
+    """The NumPy number that a scalar equals, or that fills an array; None if it is not known."""
     contents = contents_of(value)
     return None if contents is None else _number(contents)
 
 
 def constant_int(value: SSAValue) -> int | None:
-    """The integer that a scalar is known to be, or None."""
+    """The integer that a scalar is known to equal, or None."""
     while isinstance(cast := value.owner, arith.IndexCastOp):
         value = cast.input
     contents = None if types.is_tensor(value.type) else contents_of(value)
     if not isinstance(contents, IntegerAttr):
         return None
-    return contents.value.data & 1 if types.is_bool(value.type) else contents.value.data  # xDSL has -1 for true
+    return contents.value.data & 1 if types.is_bool(value.type) else contents.value.data  # xDSL stores true as -1
 
 
 def holds_one_number(value: SSAValue) -> bool:
-    """Whether an array is one number everywhere, known or not."""
+    """Whether an array is filled with one number, known or not."""
     owner: Any = value.owner
     if not _has_contents(owner.__class__) or owner.__class__ is arith.ConstantOp:
         return False
@@ -90,8 +90,8 @@ def holds_one_number(value: SSAValue) -> bool:
 
 
 def is_number(value: SSAValue, number: Any) -> bool:
-    """Whether a value is (everywhere) this number, to the bit: -0.0 is not 0.0. Of a complex one the imaginary part is
-    0.0 then."""
+    """Whether a value is this number, or filled with it, bit for bit: -0.0 is not 0.0. The imaginary part of a complex
+    value must be 0.0."""
     known = known_number(value)
     if known is None or not bool(known == number) or copysign(1, known.imag) < 0:
         return False

@@ -21,7 +21,7 @@ from mlirad.location import SourceLocation
 
 
 class Kind(Enum):
-    """What has been decided."""
+    """The kind of decision."""
 
     SPECIALISED = "specialised"
     UNROLLED = "unrolled"
@@ -38,7 +38,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Fact:
-    """One decision: about what, and why. location: in the user's source; None of the function as a whole."""
+    """One decision: its subject and its reason. location: in the user's source; None for the function as a whole."""
 
     kind: Kind
     location: SourceLocation | None
@@ -51,7 +51,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Report:
-    """All facts, by their lines."""
+    """All facts, ordered by line."""
 
     facts: tuple[Fact, ...]
 
@@ -80,23 +80,23 @@ def sorted_by_line(facts: Iterable[Fact]) -> Report:
     return Report(tuple(sorted(dict.fromkeys(facts), key=key)))
 
 
-# How the reverse sweep of a loop has the values of its forward trips; `ad.recovered` counts them.
+# How the reverse sweep of a loop recovers the values of its forward trips; `ad.recovered` counts them.
 _RECOVERED: dict[str, tuple[Kind, str, str]] = {
     "stored": (
         Kind.STORED,
         "of each trip",
-        "to recompute them would cost more, or what they are made of is overwritten",
+        "recomputing them would cost more, or their operands are overwritten",
     ),
-    "recomputed": (Kind.RECOMPUTED, "of each trip, in the reverse sweep", "that costs less than to store them"),
-    "undone": (Kind.UNDONE, "of each trip, which are writes", "arrays are as they were in the trip then"),
+    "recomputed": (Kind.RECOMPUTED, "of each trip, in the reverse sweep", "that costs less than storing them"),
+    "undone": (Kind.UNDONE, "of each trip, which are writes", "the arrays then hold what they held in the trip"),
     "re_read": (Kind.RE_READ, "of each trip", "the reverse sweep undoes the writes of the arrays that they are in"),
     "read_final": (Kind.RE_READ, "of each trip", "nothing overwrites the arrays that they are in"),
-    "carried": (Kind.CARRIED, "from each trip to the one before", "the reverse sweep has them at hand"),
+    "carried": (Kind.CARRIED, "from each trip to the one before", "the reverse sweep has them available"),
 }
 
 
 def of_derivatives(module: ModuleOp) -> Iterator[Fact]:
-    """How the loops of reverse sweeps have the values of the forward sweep."""
+    """How the loops of reverse sweeps recover the values of the forward sweep."""
     for op in module.walk():
         counts = op.attributes.get(RECOVERED)
         if not isinstance(counts, DictionaryAttr):
@@ -104,8 +104,8 @@ def of_derivatives(module: ModuleOp) -> Iterator[Fact]:
         place = types.from_location(op.location)
         numbers = {name: each.value.data for name, each in counts.data.items() if isinstance(each, IntegerAttr)}
         if "checkpointed" in counts.data:
-            what = "the reverse sweep keeps a few states of the loop, and runs its trips again"
-            yield Fact(Kind.CHECKPOINTED, place, what, "the program asks for it")
+            what = "the reverse sweep stores a few states of the loop, and reruns its trips"
+            yield Fact(Kind.CHECKPOINTED, place, what, "the program requests it")
             continue
         for name, (kind, where, why) in _RECOVERED.items():
             if count := numbers.get(name):
@@ -114,7 +114,7 @@ def of_derivatives(module: ModuleOp) -> Iterator[Fact]:
 
 
 def of_code(module: ModuleOp) -> Iterator[Fact]:
-    """What is copied, computed in vectors and shared among threads, of a module whose arrays are memory."""
+    """The copied, vectorised and parallel parts of a module in which arrays are memory."""
     widest: dict[SourceLocation, int] = {}
     copies: Counter[tuple[SourceLocation | None, str]] = Counter()
     for op in module.walk():

@@ -1,4 +1,4 @@
-"""Values that may be one thing, in groups that are joined (union and find). Each group has a record.
+"""Disjoint sets of items that are joined (union-find). Each set has a record.
 
 Reads: nothing. Writes: nothing. Leaves: groups, and one record for each.
 """
@@ -12,7 +12,7 @@ Record = TypeVar("Record")
 
 
 class Groups(Generic[Record]):
-    """new: the record of one item. absorb: adds the second record to the first, when their groups are joined."""
+    """new: the record of a single item. absorb: adds the second record to the first when their groups are joined."""
 
     def __init__(self, new: Callable[[], Record], absorb: Callable[[Record, Record], None]) -> None:
         self._new, self._absorb = new, absorb
@@ -20,7 +20,7 @@ class Groups(Generic[Record]):
         self._records: dict[Hashable, Record] = {}
 
     def of(self, item: Hashable) -> Record:
-        """The record of the group that the item is in; by itself at first."""
+        """The record of the item's group; at first the item is alone in it."""
         return self._records[self._root(item)]
 
     def are_one(self, item: Hashable, other: Hashable) -> bool:

@@ -1,4 +1,4 @@
-"""What ops say of integer results: those of mlirad by their question `integer`, those of arith by the table here.
+"""Facts about integer results: mlirad's ops answer `integer`; for arith's ops there is the table here.
 
 Reads: nd and arith. Writes: nothing. Leaves: linear forms and intervals (`dialect/core/intervals.py`).
 """
@@ -41,17 +41,17 @@ def interval_of_type(type: Attribute) -> Interval:
 
 @once
 def has_64_bits(type: Attribute) -> bool:
-    """Whether the numbers of a type are i64, or indices."""
+    """Whether the numbers of a type are i64 or index."""
     return type == types.I64 or isinstance(type, IndexType)
 
 
 def answers_integer(op: Operation) -> bool:
-    """Whether anything may be known of an op's result."""
+    """Whether an op may have a fact about its result."""
     return _question(op.__class__) is not None and has_64_bits(op.results[0].type)
 
 
 def integer_of(op: Operation, interval_of: Callable[[SSAValue], Interval]) -> Integer:
-    """What an op knows of its result, if that has 64 bits; its operands lie in these intervals."""
+    """The op's fact about its result, if the result has 64 bits; its operands lie in these intervals."""
     question = _question(op.__class__)
     return question(op, *map(interval_of, op.operands)) if question and answers_integer(op) else UNKNOWN
 
@@ -67,7 +67,7 @@ def _question(kind: type[Operation]) -> Callable[..., Integer] | None:
 
 
 def size_axis(op: Operation) -> int | None:
-    """The axis of its operand that an op gives the size of; None if it gives anything else."""
+    """The axis of its operand whose size an op returns; None for any other op."""
     size = integer_of(op, constant_interval).size
     return None if size is None else size[1]
 
@@ -77,13 +77,13 @@ def _constant(op: arith.ConstantOp) -> Integer:
 
 
 def constant_interval(value: SSAValue) -> Interval:
-    """Where a value lies by itself: its number, if it is a constant."""
+    """The interval of a value without context: its number, if it is a constant."""
     number: Any = constant_int(value)
     return interval_of_type(value.type) if number is None else Interval(number, number)
 
 
 def constant_added(op: Operation) -> tuple[SSAValue, int] | None:
-    """The operand and the constant whose sum an op computes, modulo 2**64."""
+    """The operand and the constant that an op adds, modulo 2**64."""
     sum_ = integer_of(op, constant_interval).sum
     if sum_ is None:
         return None
@@ -100,13 +100,13 @@ def constant_added(op: Operation) -> tuple[SSAValue, int] | None:
 
 
 def increment(value: SSAValue, before: SSAValue) -> int | None:
-    """The constant that the op which computes `value` adds to `before`; None if it does anything else."""
+    """The constant that the op defining `value` adds to `before`; None for any other op."""
     addition = constant_added(value.owner) if isinstance(value.owner, Operation) else None
     return addition[1] if addition is not None and addition[0] is before else None
 
 
 def linear_form(value: SSAValue) -> Values:
-    """A value as a form of those that no op computes linearly, modulo 2**64."""
+    """A value as a linear form, modulo 2**64, of values that are not computed linearly."""
     known: dict[SSAValue, Values] = {}
 
     def form_of(value: SSAValue) -> Values:

@@ -1,4 +1,4 @@
-"""Loops and branches: what they carry, and how often they run.
+"""Loops and branches: their carried values, and how often they run.
 
 Reads: scf.for, scf.while and scf.if. Writes: the same op, in place, with more or fewer carries. Leaves: its other
 values valid.
@@ -20,7 +20,7 @@ StructuredOp = LoopOp | scf.IfOp
 
 def is_structured(op: Operation) -> bool:
     """Whether op is a for, an if, or a while in its normal form: the condition region forwards its own arguments."""
-    kind = op.__class__  # asked of every op, and to ask xDSL's abstract classes is slow
+    kind = op.__class__  # called for every op; checks against xDSL's abstract classes are slow
     if kind is scf.WhileOp:
         assert isinstance(op, scf.WhileOp)
         before = op.before_region.block
@@ -32,7 +32,7 @@ def is_structured(op: Operation) -> bool:
 
 
 def block_of(value: SSAValue) -> Block:
-    """The block that a value is defined in."""
+    """The block in which a value is defined."""
     owner = value.owner
     block = owner if isinstance(owner, Block) else owner.parent
     assert block is not None
@@ -57,7 +57,7 @@ def add_yields(block: Block, values: Sequence[SSAValue]) -> None:
 
 
 def add_results(op: Operation, values: Sequence[SSAValue]) -> tuple[SSAValue, ...]:
-    """Add a result to op for each of the values, of the value's type."""
+    """Add a result to op for each value, with the value's type."""
     return add_results_of(op, [value.type for value in values])
 
 
@@ -81,7 +81,7 @@ def branches(op: scf.IfOp) -> tuple[Block, Block]:
 
 @dataclass(frozen=True)
 class Carries:
-    """The carried values of a structured op, number k at place k of every list.
+    """The carried values of a structured op; carry k has index k in every list.
 
     They are read from the op each time: carries are added and dropped in place.
     """
@@ -94,7 +94,7 @@ class Carries:
 
     @property
     def _offset(self) -> int:
-        """The operands before the carried ones: bounds and step, or the condition of an if."""
+        """The number of operands before the carried ones: bounds and step, or the condition of an if."""
         return {scf.ForOp: 3, scf.WhileOp: 0, scf.IfOp: 1}[type(self.op)]
 
     @property
@@ -126,7 +126,7 @@ class Carries:
 
     @property
     def controls(self) -> tuple[SSAValue, ...]:
-        """What decides how often the regions run."""
+        """The operands that decide how often the regions run."""
         if isinstance(self.op, scf.WhileOp):
             return yields(self.op.before_region.block)[:1]
         return tuple(self.op.operands)[: self._offset]
@@ -196,7 +196,7 @@ class Loop(Carries):
         return Carry(self.inits[number], self.args[number], yields(self.body)[number], self.op.results[number])
 
     def add(self, inits: Sequence[SSAValue]) -> tuple[tuple[SSAValue, ...], tuple[SSAValue, ...]]:
-        """Add carries; gives their arguments in the body and their results. The body must `add_yields` for them."""
+        """Add carries. Returns their arguments in the body and their results. The body must `add_yields` for them."""
         op = self.op
         op.operands = [*op.operands, *inits]
         if isinstance(op, scf.WhileOp):
@@ -207,7 +207,8 @@ class Loop(Carries):
 
 
 def carry_number(arg: BlockArgument) -> int:
-    """Which carry of the loop around its block an argument is; -1 for the induction variable."""
+    """The number of the carry, in the loop around its block, that an argument belongs to; -1: the induction
+    variable."""
     return arg.index - isinstance(arg.block.parent_op(), scf.ForOp)
 
 
@@ -230,17 +231,17 @@ def counts_from_zero(op: scf.ForOp) -> bool:
 
 
 def trip_count(op: scf.ForOp) -> int | None:
-    """How often a loop runs each time; None where only the run knows."""
+    """How often a loop runs each time; None if it is known only at run time."""
     if op.lb is op.ub:
         return 0
     first, end, step = map(constant_int, (op.lb, op.ub, op.step))
     if first is None or end is None or step is None or step < 1:
         return None
-    return max(0, -((first - end) // step))  # len(range(first, end, step)) where Python raises OverflowError, too
+    return max(0, -((first - end) // step))  # len(range(first, end, step)), even where Python raises OverflowError
 
 
 def loops_around(block: Block | None, outside: Block | None = None) -> list[Loop]:
-    """The loops around a block, from the outermost in, up to the block `outside`."""
+    """The loops around a block, outermost first, up to the block `outside`."""
     found: list[Loop] = []
     while block is not None and block is not outside:
         op = block.parent_op()

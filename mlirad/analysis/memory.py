@@ -1,8 +1,8 @@
-"""What ops do with the memory of their arrays: what they read, what they overwrite or hand on, what they only look at.
+"""How ops use the memory of their arrays: whether they read it, overwrite it, pass it on, or view it.
 
 Reads: nd ops, which answer `Memory`, and the ops of stage `linalg`. Writes: nothing. Leaves: everything.
 
-A use *takes* a value if it overwrites the value's memory, or hands it on. A later read costs a copy.
+A use *takes* a value if it overwrites the value's memory, or passes it on. A later read then costs a copy.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from mlirad.dialect.core.op import NdOp
 from mlirad.xdsl_support.once_per_object import once
 from mlirad.xdsl_support.traversal import ops_of
 
-# Results that look at their first operand's memory, unless they are made a copy.
+# Results that are views of their first operand's memory, unless they are copied.
 VIEWS = frozenset(
     {tensor.ExtractSliceOp, tensor.CollapseShapeOp, tensor.ExpandShapeOp, tensor.ReshapeOp, tensor.CastOp}
 )
-"""Upstream ops whose result looks at their first operand's memory, unless it is made a copy."""
-# The run-time function, one an element type, that takes over its first operand's memory.
+"""Upstream ops whose result is a view of their first operand's memory, unless it is copied."""
+# The run-time function, one per element type, that takes over its first operand's memory.
 GROW = "mlirad_grow"
-# On a call: its operands that are overwritten, each followed by the result that it becomes.
+# On a call: its operands that are overwritten, each followed by the corresponding result.
 TIES = "mlirad.ties"
 # On a call of a native function: its name, whether it needs the interpreter's lock, and the core signature of a
 # gufunc's loop; see to_linalg/native_calls.py.
@@ -37,7 +37,7 @@ GIL = "mlirad.gil"
 GUFUNC = "mlirad.gufunc"
 GUFUNC_MEMORY = "mlirad.gufunc_memory"
 
-# Where an op's carried operands begin.
+# The index of an op's first carried operand.
 _FIRST_CARRIED: dict[type[Operation], int] = {
     scf.ForOp: 3,
     scf.WhileOp: 0,
@@ -53,7 +53,7 @@ def _is_linalg_class(op_class: type[Operation]) -> bool:
 
 
 def is_linalg(op: Operation) -> TypeGuard[LinalgStructuredOperation]:
-    """Whether op is a linalg op. (Asking an abstract class about each op is slow.)"""
+    """Whether op is a linalg op. (An isinstance check with the abstract class is slow.)"""
     return _is_linalg_class(type(op))
 
 
@@ -63,17 +63,17 @@ def _is_nd_class(kind: type[Operation]) -> bool:
 
 
 def is_nd(op: Operation) -> TypeGuard[NdOp]:
-    """Whether op is one of mlirad, asked fast, too."""
+    """Whether op is one of mlirad's; also a fast check."""
     return _is_nd_class(type(op))
 
 
 def is_tensor(value: SSAValue) -> bool:
-    # The class itself: for any other type, asking isinstance is slow.
+    # Compare the class itself: isinstance is slow for any other type.
     return type(value.type) is TensorType
 
 
 def is_empty(value: SSAValue) -> bool:
-    """Whether value is memory that nothing has been written into."""
+    """Whether value is memory that has not been written yet."""
     return type(value.owner) is tensor.EmptyOp
 
 
@@ -82,7 +82,7 @@ def is_empty(value: SSAValue) -> bool:
 
 @cache
 def viewed_operand(kind: type[Operation | Block]) -> int | None:
-    """The operand whose memory the result of such an op may be another name for."""
+    """The operand whose memory the result of such an op may be a view of."""
     if issubclass(kind, NdOp):
         return kind.memory.views
     return 0 if kind in VIEWS else None
@@ -93,7 +93,7 @@ def is_view(value: SSAValue) -> bool:
 
 
 def memory_of(value: SSAValue) -> list[SSAValue]:
-    """The values whose memory a value may be a view of; itself first."""
+    """The values whose memory a value may be a view of; the value itself comes first."""
     found = [value]
     while isinstance(owner := value.owner, Operation) and (place := viewed_operand(type(owner))) is not None:
         value = owner.operands[place]
@@ -120,7 +120,7 @@ def is_grow(op: Operation) -> bool:
 
 
 def input_count(op: LinalgStructuredOperation) -> int:
-    """How many of a linalg op's operands are its inputs; the outputs follow."""
+    """The number of inputs among a linalg op's operands; the outputs follow them."""
     return _lengths(op.properties["operandSegmentSizes"])[0]
 
 
@@ -131,7 +131,7 @@ def _lengths(segments: Attribute) -> tuple[int, ...]:
 
 
 def ties(op: Operation) -> Sequence[tuple[int, OpResult]]:
-    """The operands that an op without regions of its own to run overwrites, each with the result that it becomes."""
+    """The operands that an op overwrites, each with the corresponding result. Ops that run regions are excluded."""
     if is_nd(op):
         return () if op.memory.overwrites is None else ((op.memory.overwrites, op.results[0]),)
     if is_linalg(op):
@@ -148,14 +148,14 @@ def ties(op: Operation) -> Sequence[tuple[int, OpResult]]:
 
 
 def overwritten_by(value: SSAValue) -> SSAValue | None:
-    """The tensor whose memory is overwritten by the op that computes value."""
+    """The tensor whose memory the op defining value overwrites."""
     if type(value) is not OpResult:
         return None
     return next((value.op.operands[operand] for operand, result in ties(value.op) if result is value), None)
 
 
 def takes(use: Use) -> bool:
-    """Whether this use overwrites the array, or hands it on to a loop, a branch's end or the caller."""
+    """Whether this use overwrites the array, or passes it on to a loop, a branch's end or the caller."""
     op, index = use.operation, use.index
     first = _FIRST_CARRIED.get(type(op))
     if first is not None:
@@ -169,7 +169,7 @@ def is_taken(value: SSAValue) -> bool:
 
 
 def reads(op: Operation) -> Sequence[int]:
-    """The operands whose elements an op reads, if it runs no region of its own and is no view."""
+    """The operands whose elements an op reads, if it runs no region and is not a view."""
     kind = type(op)
     if is_nd(op):
         skipped = {op.memory.overwrites, *op.memory.shape_only}
@@ -183,7 +183,7 @@ def reads(op: Operation) -> Sequence[int]:
 
 
 def extracts_in(op: Operation) -> list[tensor.ExtractOp]:
-    """The ops in the body of a generic that read elements of tensors, by subscript."""
+    """The ops in the body of a generic that read elements of tensors by index."""
     if not isinstance(op, GenericOp):
         return []
     return [inner for inner in ops_of(op.body.block) if type(inner) is tensor.ExtractOp]

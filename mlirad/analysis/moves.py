@@ -1,13 +1,14 @@
-"""Moves: who may overwrite which array. An op that overwrites an array, or hands it on, takes its memory if that is the
-array's last use; else it needs a copy.
+"""Moves: which op may overwrite which array. An op that overwrites an array, or passes it on, takes its memory if this
+is the array's last use; otherwise it needs a copy.
 
-Reads: any tensor stage, nd or upstream (`memory.py` has what ops do). Writes: nothing. Leaves: which operands and views
-have to be copies.
+Reads: any tensor stage, nd or upstream (`memory.py` describes the ops). Writes: nothing. Leaves: the operands and views
+that have to be copied.
 
-One walk backwards. An owner moves if nothing uses it later (the other branch of an `if` is not later), no loop lies
-between its definition and the use, and it is not the caller's. Asking for a shape is not a use. A view that is only
-read borrows: it does not prevent a move, but becomes a copy if its source is overwritten while it is live, since a
-slice never costs more than the whole. A view that is overwritten takes over its source's memory, or is a copy.
+The analysis is one backward walk. An owner can be moved if it has no later use (the other branch of an `if` is not
+later), if no loop lies between its definition and the use, and if it is not the caller's. Reading a shape is not a use.
+A view that is only read borrows: it does not prevent a move. It becomes a copy if its source is overwritten while the
+view is live, because a slice never costs more than the whole array. A view that is overwritten takes over its source's
+memory, or is copied.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from mlirad.dialect.core.op import NdOp
 class ArrayMoves:
     """The walk over one function. `written`: the arguments that may be overwritten, in the order of their results.
 
-    copied: the operands, each an op and a place, that have to be copies. copied_views: the views that have to be. Who
-    makes the copies during the walk, or knows more of memory than this, extends the class.
+    copied: the operands to copy, each as an op and an index. copied_views: the views to copy. A pass that inserts the
+    copies during the walk, or knows more about memory, extends the class.
     """
 
     def __init__(self, function: func.FuncOp, written: Mapping[SSAValue, int]) -> None:
@@ -37,7 +38,7 @@ class ArrayMoves:
         self.copied: set[tuple[Operation, int]] = set()
         self.copied_views: set[SSAValue] = set()
         self._loop_of: dict[Block, Operation | None] = {}
-        # What has a later use of its own, and what a view with a later use looks at; both undone between branches.
+        # Values with a later use of their own, and sources of views with a later use; both are reset between branches.
         self._live: set[SSAValue] = set()
         self._looked_at: set[SSAValue] = set()
         self._log: list[tuple[set[SSAValue], SSAValue]] = []
@@ -49,7 +50,7 @@ class ArrayMoves:
         self._loop_of[block] = loop
         op = block.last_op
         while op is not None:
-            # What a visit inserts is next to `op`, and needs no visit.
+            # Ops inserted by a visit are next to `op`, and need no visit.
             previous = op.prev_op
             visit = _VISITS.get(type(op))
             if visit is not None:
@@ -90,7 +91,7 @@ class ArrayMoves:
         return self._loop_of[block_of(value)] is self._loop_of[op.parent]
 
     def _take(self, value: SSAValue, is_whole: bool, by: SSAValue | None = None) -> None:
-        """Value's memory is overwritten or handed on; is_whole: by a user that needs it C-contiguous."""
+        """Value's memory is overwritten or passed on; is_whole: by a user that needs it C-contiguous."""
         if is_view(value):
             self._taken.add(value)
             if is_whole and not self._is_contiguous(value):
@@ -111,19 +112,20 @@ class ArrayMoves:
             if is_tensor(op.operands[index]):
                 self._consume(op, index)
 
-    # --- what others know more of -------------------------------------------------------------------------------
+    # --- hooks for subclasses that know more ------------------------------------------------------------------------
 
     def _is_contiguous(self, value: SSAValue) -> bool:
-        """Whether the memory of a value is C-contiguous, which bufferization knows; here every value counts as such."""
+        """Whether a value's memory is C-contiguous. Bufferization knows; here every value counts as contiguous."""
         return True
 
     def _copy(self, op: Operation, index: int) -> bool:
-        """Let an operand be a copy. Whether the value itself is read for it."""
+        """Make an operand a copy. Returns whether the value itself is read for it."""
         self.copied.add((op, index))
         return True
 
     def _settle(self, op: Operation, source: SSAValue) -> SSAValue:
-        """A view's result is a copy, or is not: nothing before it can change that. Gives what is read for it."""
+        """Decide whether a view's result is a copy; no earlier op can change that. Returns the value that is read for
+        it."""
         return source
 
     # --- what each op does --------------------------------------------------------------------------------------
@@ -179,7 +181,7 @@ class ArrayMoves:
             value = op.operands[index]
             return not (isinstance(value, BlockArgument) and value.block is block and value.index == index + shift)
 
-        # What stays in its place is moved first: if it is yielded twice, the other one is the copy.
+        # A value that keeps its place is moved first: if it is yielded twice, the other one is the copy.
         self._consume_all(op, sorted(range(len(op.operands)), key=is_elsewhere))
 
     def _condition(self, op: scf.ConditionOp) -> None:
@@ -210,7 +212,7 @@ def _is_argument_of(value: SSAValue, block: Block) -> bool:
 
 @dataclass
 class Lifetimes:
-    """The places in one block where values are taken. Valid until the order of the block's ops changes."""
+    """The positions in one block where values are taken. Valid until the order of the block's ops changes."""
 
     block: Block
     _order: dict[Operation, int] = field(default_factory=dict)
@@ -220,7 +222,7 @@ class Lifetimes:
         self._order = {op: number for number, op in enumerate(self.block.ops)}
 
     def is_taken_between(self, value: SSAValue, start: Operation, end: Operation) -> bool:
-        """Whether an op after `start` and before `end`, both in the block, takes the memory that value is read from."""
+        """Whether an op after `start` and before `end`, all in the block, takes the memory that value is read from."""
         places = self._places(value)
         if not places:
             return False
@@ -228,7 +230,7 @@ class Lifetimes:
         return any(first < place < last for place in places)
 
     def _places(self, value: SSAValue) -> list[int]:
-        """Where the memory that value is read from is taken."""
+        """The positions where the memory that value is read from is taken."""
         places = self._taken.get(value)
         if places is None:
             uses = [use for owner in memory_of(value) for use in owner.uses if takes(use)]

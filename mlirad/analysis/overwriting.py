@@ -1,4 +1,4 @@
-"""How much of an array is overwritten: what undoing it stores, at least.
+"""How much of an array is overwritten: a lower bound for what undoing the writes stores.
 
 Reads: nd ops and scf. Writes: nothing. Leaves: a number of elements.
 """
@@ -17,7 +17,7 @@ from mlirad.dialect.ops.elementwise import ElementwiseOp
 
 
 def elements_written(value: SSAValue, start: SSAValue) -> float:
-    """How many elements are certainly written between the array `start` and its later version `value`.
+    """A lower bound for the elements written between the array `start` and its later version `value`.
 
     An element that is written twice counts twice. Infinity if every element is computed again; 0 if nothing is known.
     """

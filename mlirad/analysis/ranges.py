@@ -1,6 +1,6 @@
-"""Range analysis of i64 scalars: each is a sum of earlier ones, between bounds that are such sums, too.
+"""Range analysis of i64 scalars: each is a sum of earlier ones, and is bounded by such sums.
 
-Reads: the values that are noted. Writes: nothing. Gives: proofs that a sum is never negative.
+Reads: the values that are registered. Writes: nothing. Gives: proofs that a sum is never negative.
 
 A sum represents a value only if none of its additions can wrap, so integers may be treated as numbers. To prove
 `sum >= 0`, the latest value in it is replaced by its lower or upper bound, until only numbers are left. A loop's
@@ -28,7 +28,7 @@ _FACTS = 6
 
 @dataclass(frozen=True)
 class Bounds:
-    """A value that is no sum of others: its numeric bounds, and sums that it is never above, or never below."""
+    """A value that is not a sum of others: its numeric bounds, and the sums that are upper or lower bounds of it."""
 
     number: int
     interval: Interval
@@ -38,12 +38,12 @@ class Bounds:
 
 @dataclass
 class Ranges:
-    """Sums and bounds of the values seen so far. `facts` are sums that are known not to be negative here."""
+    """Sums and bounds of the values seen so far. `facts` are sums known to be non-negative here."""
 
     atoms: dict[SSAValue, Bounds] = field(default_factory=dict)
     sums: dict[SSAValue, Values] = field(default_factory=dict)
     facts: list[Values] = field(default_factory=list)
-    # The constants with which a sum of these terms is known to fit, and what was known before each was learnt.
+    # The constants with which a sum of these terms is known to fit, and what was known before each was added.
     _exact: dict[frozenset[tuple[SSAValue, int]], Interval] = field(default_factory=dict)
     _learnt: list[tuple[frozenset[tuple[SSAValue, int]], Interval | None]] = field(default_factory=list)
 
@@ -54,19 +54,19 @@ class Ranges:
         above: Sequence[Values] = (),
         below: Sequence[Values] = (),
     ) -> None:
-        """value lies in the interval, under every sum of `above`, and over every one of `below`."""
+        """value lies in the interval, is at most each sum of `above`, and at least each sum of `below`."""
         self.atoms[value] = Bounds(len(self.atoms), interval or Interval(), tuple(above), tuple(below))
         self.sums[value] = LinearForm.of(value)
 
     def add_sum(self, value: SSAValue, total: Values) -> None:
-        """value is computed as that sum: a new atom where the computation may wrap."""
+        """value is computed as that sum: a new atom if the computation may wrap."""
         if self.fits(total):
             self.sums[value] = total
         else:
             self.add_atom(value)
 
     def learn(self, value: SSAValue, answer: Integer, operands: Sequence[SSAValue]) -> None:
-        """What an op on these operands says of its result, which becomes an atom where it has bounds."""
+        """Add an op's fact about its result. The result becomes an atom if it has bounds."""
 
         def of(sum_: Sum) -> Values:
             return sum_.put(lambda place: self.sum_of(operands[place]))
@@ -77,7 +77,7 @@ class Ranges:
             self.add_atom(value, answer.interval.wrapped, [*map(of, answer.above)], [*map(of, answer.below)])
 
     def fits(self, total: Values) -> bool:
-        """Whether it is proved, or has been checked, that an i64 can hold total."""
+        """Whether it is proved, or has been checked, that total fits in an i64."""
         if self.interval_of(total).fits:
             return True
         known = self._exact.get(frozenset(total.terms.items()))
@@ -87,7 +87,7 @@ class Ranges:
         return self.is_never_negative(top) and self.is_never_negative(total.shifted(-LOWEST))
 
     def learn_fit(self, total: Values) -> None:
-        """It has been checked that an i64 can hold total."""
+        """It has been checked that total fits in an i64."""
         terms, here = frozenset(total.terms.items()), Interval(total.constant, total.constant)
         before = self._exact.get(terms)
         self._learnt.append((terms, before))
@@ -95,7 +95,7 @@ class Ranges:
 
     @contextmanager
     def scope(self, facts: Sequence[Values]) -> Iterator[None]:
-        """A block in which these facts hold; what is learnt in it is forgotten after it."""
+        """A block in which these facts hold. Facts added in it are dropped at its end."""
         known, learnt = len(self.facts), len(self._learnt)
         self.facts += facts
         yield
@@ -123,11 +123,11 @@ class Ranges:
         return total.interval(lambda value: self.atoms[value].interval)
 
     def implied(self, condition: SSAValue, truth: bool) -> Sequence[Values]:
-        """The sums that are not negative where the condition is (not) true."""
+        """The sums that are non-negative if the condition is `truth`."""
         return condition.owner.implied(self, truth) if isinstance(condition.owner, NdOp) else ()
 
     def checked(self, condition: SSAValue) -> Sequence[Values]:
-        """The sums that are not negative once the condition has been checked; what fits by then is known to."""
+        """The sums that are non-negative after a check of the condition. Sums that fit by then are recorded."""
         exact = condition.owner.exact(self) if isinstance(condition.owner, FitsOp) else None
         if exact is not None:
             self.learn_fit(exact)
@@ -154,7 +154,7 @@ class Ranges:
         return any(self._proved(smaller, effort) for smaller in self._replaced(total, latest))
 
     def _replaced(self, total: Values, value: SSAValue) -> Iterator[Values]:
-        """Sums that are not larger than total, without value."""
+        """Sums without value that are not larger than total."""
         coefficient, atom, rest = total.terms[value], self.atoms[value], total.without(value)
         for bound in atom.above if coefficient < 0 else atom.below:
             yield rest.plus(bound, coefficient)

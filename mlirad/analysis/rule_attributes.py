@@ -1,10 +1,11 @@
-"""The derivative rules that functions bring along, as attributes: which functions of the module they are made of.
+"""The derivative rules of functions, as attributes that name other functions of the module.
 
 Reads and writes: attributes of a func.func. Leaves: a NamedRule. `mlirad-drop-hints` removes the attributes.
 
-Of a function of n arguments, `forward` takes these, and gives the function's results and residuals. `pullback` takes
-the n arguments, the residuals, and a cotangent of each result that is of floats; it gives the cotangents of `wrt`.
-`tangent` takes the n arguments and the tangents of `wrt`; it gives the results, and the tangents of those of floats.
+For a function of n arguments, `forward` takes these, and returns the function's results and residuals. `pullback` takes
+the n arguments, the residuals, and a cotangent for each result with floats; it returns the cotangents of `wrt`.
+`tangent` takes the n arguments and the tangents of `wrt`; it returns the results, and the tangents of those with
+floats.
 """
 
 from __future__ import annotations

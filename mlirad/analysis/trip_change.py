@@ -1,6 +1,6 @@
-"""By how much a carried i64 changes in one trip of a loop, if that depends on nothing but the branches taken.
+"""The change of a carried i64 in one trip of a loop, if it depends only on the branches taken.
 
-Reads: scf and nd. Writes: nothing. Gives: bounds that hold where no addition on the way wraps.
+Reads: scf and nd. Writes: nothing. Gives: bounds that hold if no addition on the way wraps.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from mlirad.dialect.core.intervals import HIGHEST, Interval
 from mlirad.dialect.ops.check import EffectOp
 from mlirad.dialect.ops.overflow import FitsOp
 
-# How many values a counter may pass through in a trip: proofs take bounded time.
+# How many values a counter may pass through in a trip: it bounds the time of a proof.
 _EFFORT = 64
 
 
 @dataclass(frozen=True)
 class TripChange:
-    """net: the change. reach: all sums of changes on the way, 0 included.
+    """net: the change. reach: all partial sums of the changes on the way, including 0.
 
-    is_checked: whether every addition on the way has a check, so that none wraps whatever the start.
+    is_checked: whether every addition on the way has a check, so that none wraps, whatever the start is.
     """
 
     net: Interval
@@ -40,7 +40,7 @@ class TripChange:
         return TripChange(self.net.hull(other.net), self.reach.hull(other.reach), self.is_checked and other.is_checked)
 
     def repeated(self, trips: Interval, each: TripChange) -> TripChange:
-        """This one, and then another one so many times."""
+        """This change, followed by `each`, repeated `trips` times."""
         ends = [count * end for count in (trips.low, trips.high) for end in (each.net.low, each.net.high)]
         total = Interval(min(ends), max(ends))
         net = Interval(self.net.low + total.low, self.net.high + total.high)
@@ -52,7 +52,7 @@ _NONE = TripChange(Interval(0, 0), Interval(0, 0))
 
 
 def trip_change(yielded: SSAValue, carried: SSAValue) -> TripChange | None:
-    """What `yielded` is, less `carried`; None if that is not known."""
+    """The difference between `yielded` and `carried`; None if it is not known."""
     return _Search(carried).of(yielded) if carried.type == types.I64 else None
 
 
@@ -102,7 +102,7 @@ class _Search:
 
 
 def _is_checked(op: Operation) -> bool:
-    """Whether a check in the same block sees to it that this addition does not wrap."""
+    """Whether a check in the same block ensures that this addition does not wrap."""
     predicates = [use.operation for use in op.operands[0].uses if isinstance(use.operation, FitsOp)]
     checks = [
         use.operation

@@ -18,14 +18,14 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.intervals import HIGHEST, LARGEST_SIZE, Interval, LinearForm
 
 _MOST_TRIPS = 2**48
-"""A loop that reads and writes elements takes days for so many."""
+"""A loop that reads and writes elements would take days for this many trips."""
 _DISTINCT = 2**64 - 1
-"""Numbers that differ by no more than this differ modulo 2**64."""
+"""Two numbers that differ by at most this differ modulo 2**64."""
 
 
 @dataclass(frozen=True)
 class Trip:
-    """The counter of a loop, in one of two executions that are compared; `more`: how far it is ahead of the other's."""
+    """The counter of a loop in one of the two compared executions; `more`: how far it is ahead of the other."""
 
     loop: LoopOp
     execution: int = 0
@@ -34,7 +34,7 @@ class Trip:
 
 @dataclass(frozen=True)
 class Opaque:
-    """An opaque value, in one of two executions that are compared; or an array's size along `axis`."""
+    """An opaque value in one of the two compared executions; or an array's size along `axis`."""
 
     value: SSAValue
     execution: int = 0
@@ -70,7 +70,7 @@ def linear(value: SSAValue) -> Form:
     operands, answer = op.operands, integer_of(op, interval_of)
     if answer.sum is not None:
         return answer.sum.put(lambda place: form_of(operands[place]))
-    # A result that is never below its choices is the largest of them: max(n - i, 0) is n - i where i < n.
+    # A result that is never below its choices is the largest of them: max(n - i, 0) is n - i if i < n.
     choices = [form_of(operands[place]) for place in answer.choices if answer.below]
     if all(map(_is_exact, choices)):
         for one in choices:
@@ -80,12 +80,12 @@ def linear(value: SSAValue) -> Form:
 
 
 def _is_exact(form: Form) -> bool:
-    """Whether the form is the value itself, not only modulo 2**64."""
+    """Whether the form equals the value itself, not only modulo 2**64."""
     return form.atom is not None or _interval(form) != Interval()
 
 
 def _interval(form: Form) -> Interval:
-    """Where the value of a form lies."""
+    """The interval of a form's value."""
     if form.value is not None:
         return Interval(form.value, form.value)
     return Interval(0, HIGHEST) if is_at_least(form, 0, {}) else Interval()
@@ -103,7 +103,7 @@ def _argument(value: BlockArgument) -> Form:
 
 
 def induction(value: BlockArgument) -> tuple[SSAValue, int] | None:
-    """The initial value of a carry, and the constant that each trip adds to it; None if trips add anything else."""
+    """The initial value of a carry, and the constant that each trip adds to it; None for any other carry."""
     carried = carry_of(value)
     if carried is None or value.type != types.I64:
         return None
@@ -112,14 +112,14 @@ def induction(value: BlockArgument) -> tuple[SSAValue, int] | None:
 
 
 def is_above(one: Form, other: Form, executions: Executions) -> bool:
-    """Whether one form is larger than another, by so little that their values differ, too."""
+    """Whether one form is larger than another, by so little that their values also differ."""
     return is_at_least(one - other, 1, executions, _DISTINCT)
 
 
 def is_at_least(form: Form, least: int, executions: Executions, most: int = HIGHEST) -> bool:
     """Whether the form lies between two numbers, given that counters are between 0 and their loop's trip count.
 
-    executions: how the terms of a trip count are renamed in the executions that are compared.
+    executions: how the terms of a trip count are renamed in the compared executions.
     """
     if form.interval(_interval_of_term).high > most:
         return False
@@ -128,7 +128,7 @@ def is_at_least(form: Form, least: int, executions: Executions, most: int = HIGH
         if not negative:
             is_known = not any(isinstance(term, Opaque) for term in form.terms)
             return is_known and form.constant >= least
-        # The innermost counter first: its bound may speak of the outer ones.
+        # The innermost counter first: its bound may refer to the outer ones.
         term = max(negative, key=_depth)
         if not isinstance(term, Trip) or not isinstance(term.loop, scf.ForOp):
             return False

@@ -1,4 +1,4 @@
-"""Which values of a function may differ between executions whose arguments differ.
+"""Finds the values of a function that may differ between executions with different arguments.
 
 Reads: func, scf, nd and ad ops. Writes: nothing. Gives: the values that depend on some arguments, by data or control.
 """
@@ -19,7 +19,7 @@ from mlirad.xdsl_support.traversal import ops_of
 
 @dataclass(frozen=True)
 class _Call:
-    """A call that is being followed: the arguments that vary, and the results that are known to vary so far."""
+    """A call that is being followed: the arguments that vary, and the results known so far to vary."""
 
     given: frozenset[int]
     gives: set[int] = field(default_factory=set)
@@ -36,7 +36,7 @@ def varying(block: Block, start: Iterable[SSAValue]) -> set[SSAValue]:
 def _varying(block: Block, start: Iterable[SSAValue], callers: _Callers) -> set[SSAValue]:
     found = set(start)
     size = -1
-    while size < len(found):  # what loops carry needs more than one round
+    while size < len(found):  # loop-carried values need more than one round
         size = len(found)
         _spread(block, found, callers)
     return found
@@ -69,7 +69,7 @@ def _spread(block: Block, found: set[SSAValue], callers: _Callers) -> None:
 
 
 def _of_call(op: func.CallOp, found: set[SSAValue], callers: _Callers) -> Iterable[SSAValue]:
-    """The results of a call that depend on what is found."""
+    """The results of a call that depend on values in `found`."""
     if found.isdisjoint(op.operands):
         return ()
     callee = _callee(op)
@@ -77,7 +77,7 @@ def _of_call(op: func.CallOp, found: set[SSAValue], callers: _Callers) -> Iterab
         return op.results
     block = callee.body.block
     call = _Call(frozenset(number for number, operand in enumerate(op.operands) if operand in found))
-    if block in callers:  # a fix-point: what calls itself gives no more than it is known to give
+    if block in callers:  # a fixed point: a recursive call returns only what is known so far
         around = callers[block]
         return (op.results[number] for number in around.gives) if call.given <= around.given else op.results
     while True:
@@ -89,7 +89,7 @@ def _of_call(op: func.CallOp, found: set[SSAValue], callers: _Callers) -> Iterab
 
 
 def _callee(op: func.CallOp) -> Operation | None:
-    """The function that is called; None where the code does not stand in a module yet."""
+    """The called function; None if the code is not in a module yet."""
     table = op.parent_op()
     while table is not None and not table.has_trait(SymbolTable):
         table = table.parent_op()
@@ -108,7 +108,7 @@ def _reach(
     sources: Sequence[Sequence[SSAValue]],
     control: Sequence[SSAValue],
 ) -> None:
-    """Let the targets depend on what their own sources do, and on what decides among these."""
+    """Make the targets depend on their own sources, and on the values that select among these."""
     for number, each in enumerate(zip(*targets, strict=True)):
         if not found.isdisjoint((*control, *(values[number] for values in sources))):
             found.update(each)

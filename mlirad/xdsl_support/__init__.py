@@ -1,6 +1,6 @@
-"""All that mlirad adds to xDSL 0.74 or changes in it. Importing the room applies it, once.
+"""All that mlirad adds to xDSL 0.74 or changes in it. Importing the package applies it, once.
 
-What xDSL 0.74 lacks, by file; with the thread of xdslproject/xdsl where one is known:
+The gaps of xDSL 0.74, by file; with the thread in xdslproject/xdsl if one is known:
 
 * `linalg_effects.py`: the effects of `linalg.generic`, `fill`, `copy` and `index`. Without them no pass may remove or
   merge such an op. (The traits exist since #2640 and #2987; linalg does not use them.)
@@ -13,14 +13,14 @@ What xDSL 0.74 lacks, by file; with the thread of xdslproject/xdsl where one is 
 * `traversal.py`: walks of the IR that are fast, and safe while a pass changes what it walks over.
 * `fast_accessors.py`: fast reading of operands and results by name; verification once for all ops that are alike.
 * `plain_instance_checks.py`: `isinstance` of values, attributes and ops without the search for virtual subclasses.
-* `once_per_object.py`: a place on an object that no longer changes for what has been computed of it.
+* `once_per_object.py`: caches a function's result on an immutable object.
 * `verify.py`: a check of dominance (#1033 and #4023, both open), and of the regions of `scf.if` and `scf.while`.
 * `parser.py`: the place in the text of each op without `loc(...)` (#815, open), errors with a place, and strings in
   linear time.
 
 Reads: xDSL's classes. Writes: the classes of linalg, arith and scf that the first five files name, and the metaclass
 of all values, attributes and ops. Leaves: all others.
-No pass changes a class of xDSL: the result of others would depend on whether it ran before them.
+No pass changes a class of xDSL: the results of other passes would depend on whether it ran before them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`linalg.fill` of complex numbers, which MLIR has. xDSL's check wants a float or an integer.
+"""`linalg.fill` of complex numbers, which MLIR has. xDSL's verifier requires a float or an integer.
 
 Reads and writes: xDSL's class of `linalg.fill`, once, when the room is imported. Leaves: the check of real numbers.
 """
@@ -10,7 +10,7 @@ from xdsl.dialects.linalg.ops import FillOp
 
 
 def mend_fills() -> None:
-    """Let fills be of complex numbers. The room calls it when it is imported."""
+    """Allow fills with complex numbers. Called when the package is imported."""
     verify_real = FillOp.verify_
 
     def verify_(op: FillOp) -> None:

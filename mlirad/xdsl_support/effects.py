@@ -1,6 +1,6 @@
-"""What the class of an op says about its effects. Most passes ask this for every op, and xDSL searches the op's traits.
+"""The effects of an op class. Most passes need them for every op, and xDSL searches the op's traits each time.
 
-Reads: classes of ops. Writes: nothing. Leaves: the questions that depend on the op itself to the passes.
+Reads: classes of ops. Writes: nothing. Leaves: questions that depend on the op itself to the passes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def is_terminator(kind: type[Operation]) -> bool:
 
 @cache
 def only_computes(kind: type[Operation]) -> bool:
-    """Whether ops of a class are pure, whatever their operands: most are."""
+    """Whether ops of a class are pure, whatever their operands are. Most ops are."""
     if is_terminator(kind) or kind.has_trait(SymbolOpInterface):
         return False
     effects = tuple(kind.get_traits_of_type(MemoryEffect))

@@ -1,6 +1,6 @@
-"""Fast reading of an op's operands and results by name, and its verification once for all ops that are alike.
+"""Fast access to an op's operands and results by name, and verification once for all equal ops.
 
-Reads and writes: op classes that ask for it; xDSL's own stay as they are. Leaves: the same values and the same errors.
+Reads and writes: op classes that opt in; xDSL's own classes are unchanged. Leaves: the same values and the same errors.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _MOST_VERIFIED = 1000
 
 
 class _OperandAt(BeforeVariadicSingleAccessor):
-    """An operand at a fixed place is read from there: reading operands is most of what a compiler does, and the
-    accessor of xDSL, which serves results, regions and successors too, takes several times as long."""
+    """An operand at a fixed index is read directly: a compiler mostly reads operands, and xDSL's accessor, which also
+    serves results, regions and successors, is several times slower."""
 
     def __get__(self, obj: Any, objtype: type | None = None) -> SSAValue:
         return tuple.__getitem__(obj._operands, self.idx)
 
 
 class _ResultAt(BeforeVariadicSingleAccessor):
-    """As `_OperandAt`, of results."""
+    """Like `_OperandAt`, for results."""
 
     def __get__(self, obj: Any, objtype: type | None = None) -> SSAValue:
         return tuple.__getitem__(obj.results, self.idx)
@@ -35,20 +35,20 @@ _AT_ITS_PLACE = {VarIRConstruct.OPERAND: _OperandAt, VarIRConstruct.RESULT: _Res
 
 
 def read_places(cls: type[IRDLOperation]) -> None:
-    """Let operands and results at fixed places be read from there."""
+    """Read operands and results at fixed indices directly."""
     for name, accessor in tuple(vars(cls).items()):
         if isinstance(accessor, BeforeVariadicSingleAccessor) and accessor.construct in _AT_ITS_PLACE:
             setattr(cls, name, _AT_ITS_PLACE[accessor.construct](accessor.construct, accessor.idx))
 
 
 def result_count(cls: type[IRDLOperation]) -> int:
-    """How many results a class defines; a variadic one counts as one."""
+    """The number of results that a class defines; a variadic one counts as one."""
     return len(cls.get_irdl_definition().results)
 
 
 def once_for_all_alike(verify: Callable[[Any], None]) -> Callable[[Any], None]:
-    """The verifier of a class, which runs once for ops of the same types and attributes (the very objects, which the
-    table keeps alive): nothing else of such an op is looked at. xDSL itself verifies where ops are."""
+    """A class's verifier that runs once for ops with the same types and attributes (the same objects, which the table
+    keeps alive): it depends on nothing else of an op. xDSL itself verifies the positions of ops."""
     seen: dict[tuple[int | str, ...], list[Attribute]] = {}
 
     def verify_(self: Any) -> None:

@@ -1,6 +1,6 @@
-"""Reads `linalg.generic` with several results from text: xDSL prints their types in parentheses, and cannot read those.
+"""Parses `linalg.generic` with several results: xDSL prints their types in parentheses, but cannot parse them.
 
-Reads: nothing. Writes: the parser of `linalg.generic`, once, when the room is imported. Leaves: how it is printed.
+Reads: nothing. Writes: the parser of `linalg.generic`, once, when the package is imported. Leaves: the printer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xdsl.parser import Parser
 
 
 def mend_generic_results() -> None:
-    """Let the op be read with any number of results. The room calls it when it is imported."""
+    """Parse the op with any number of results. Called when the package is imported."""
     GenericOp.parse = classmethod(_parse)  # pyright: ignore[reportAttributeAccessIssue]  # bound to the class all the same
 
 

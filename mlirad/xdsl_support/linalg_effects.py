@@ -1,7 +1,7 @@
-"""The effects of linalg's ops. In xDSL they have none declared, so that each one counts as one that may do anything.
+"""The effects of linalg's ops. xDSL declares none, so each op counts as one that may do anything.
 
-Reads and writes: xDSL's op classes, once, when the room is imported. Leaves: linalg on tensors pure, on memrefs with
-the effects of its operands.
+Reads and writes: xDSL's op classes, once, when the package is imported. Leaves: linalg pure on tensors, and on memrefs
+with the effects of its operands.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 
 
 class OperandEffects(MemoryEffect):
-    """Inputs are read and outputs are read and written, where they are memrefs. Tensors are values."""
+    """On memrefs, inputs are read, and outputs are read and written. Tensors are values."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -27,7 +27,7 @@ class OperandEffects(MemoryEffect):
 
 
 def declare_effects() -> None:
-    """Give the ops of linalg their effects. The room calls it when it is imported."""
+    """Give the ops of linalg their effects. Called when the package is imported."""
     for op_class in (GenericOp, FillOp, CopyOp):
         op_class.traits.add_trait(OperandEffects())
     IndexOp.traits.add_trait(Pure())

@@ -1,7 +1,7 @@
-"""A function's answer about an object, kept with the object: a type of xDSL, whose hash is slow, or a node of an ast,
-whose text is forgotten with the program.
+"""Caches a function's result on its argument: a type of xDSL, whose hash is slow, or a node of an ast, which is freed
+together with the program.
 
-Reads: objects that no longer change. Writes: entries of their `__dict__` that are no fields. Leaves: all else of them.
+Reads: objects that no longer change. Writes: entries of their `__dict__` that are not fields. Leaves: everything else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _Answer = TypeVar("_Answer")
 
 
 def once(compute: Callable[[_Object], _Answer]) -> Callable[[_Object], _Answer]:
-    """The function computes its answer once for each object, whose fields no longer change."""
+    """Make a function compute its result once for each object. The object's fields must no longer change."""
     key = f"{compute.__module__}.{compute.__qualname__}"
 
     @wraps(compute)

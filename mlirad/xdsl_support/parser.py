@@ -1,4 +1,4 @@
-"""xDSL's parser for text that people write: every op gets its place in the text, and malformed text ends in one error.
+"""xDSL's parser for handwritten text: every op knows its location in the text, and malformed text raises one error.
 
 Reads: the text of a module, and its name. Writes: nothing. Leaves: a module; each op without `loc(...)` has the
 location of its first character, as in MLIR. Raises ParseError.
@@ -21,22 +21,23 @@ _FORMAT_ERRORS = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError),
     *(BuilderNotFoundException, VerifyException),
 )
-"""What the formats of xDSL's ops raise, besides ParseError, for text they do not expect."""
+"""The exceptions, besides ParseError, that the parsers of xDSL's ops raise for unexpected text."""
 
 
 class Lexer(MLIRLexer):
-    """Reads strings in linear time: xDSL's expression needs 2**n steps for n characters without a closing quote."""
+    """Reads strings in linear time: xDSL's regular expression needs 2**n steps for n characters without a closing
+    quote."""
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
 class PlacedParser(Parser):
-    """A parser whose ops know their place in the text."""
+    """A parser whose ops know their location in the text."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, "", name)
         self._name = StringAttr(name)
-        self._start = 0  # of the operation that is parsed
+        self._start = 0  # of the operation being parsed
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
         self._parser_state = ParserState(Lexer(Input(text, name)))
 
@@ -45,7 +46,7 @@ class PlacedParser(Parser):
         try:
             op = super().parse_operation()
         except _FORMAT_ERRORS as error:
-            self.raise_error(f"this is no well-formed operation: {error}", start, self.pos)
+            self.raise_error(f"this is not a well-formed operation: {error}", start, self.pos)
         if isinstance(op.location, UnknownLoc):
             op.location = self._location(start)
         return op
@@ -53,7 +54,7 @@ class PlacedParser(Parser):
     def _get_op_by_name(self, name: str) -> type[Operation]:
         try:
             return super()._get_op_by_name(name)
-        except ParseError as error:  # it has the place of the next token
+        except ParseError as error:  # it has the location of the next token
             self.raise_error(error.msg, self._start, self.pos)
 
     def _location(self, position: int) -> FileLineColLoc:

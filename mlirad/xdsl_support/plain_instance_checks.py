@@ -1,9 +1,9 @@
-"""`isinstance` of xDSL's values, attributes and ops as of any other class.
+"""Makes `isinstance` on xDSL's values, attributes and ops as fast as on any other class.
 
-They are abstract base classes, which ask for virtual subclasses at each check that does not succeed at once: a tenth of
-a compilation. None of them has a virtual subclass.
+They are abstract base classes. Every isinstance check that does not succeed at once searches for virtual subclasses,
+which took a tenth of a compilation. None of them has a virtual subclass.
 
-Reads and writes: the metaclass of these classes, once, when the room is imported; later classes inherit it.
+Reads and writes: the metaclass of these classes, once, when the package is imported; later classes inherit it.
 Leaves: abstract methods.
 """
 
@@ -22,9 +22,9 @@ class _PlainChecks(ABCMeta):
 
 
 def check_plainly() -> None:
-    """Let these classes, and all that inherit from them, check instances without looking for virtual subclasses."""
+    """Make these classes, and all that inherit from them, check instances without searching for virtual subclasses."""
     classes: list[type] = [SSAValue, Attribute, Operation]
-    for each in classes:  # which grows
+    for each in classes:  # the list grows
         classes += type.__subclasses__(each)
         if type(each) is ABCMeta:
             type.__setattr__(each, "__class__", _PlainChecks)

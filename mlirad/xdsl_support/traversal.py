@@ -1,6 +1,6 @@
-"""The ops of a block, or of all regions of an op, as lists: passes may change the program while they go through one.
+"""The ops of a block, or of all regions of an op, as lists, so that passes may change the program while they iterate.
 
-Reads: any IR. Writes: nothing. Leaves: everything. xDSL's own walks are generators in generators, several times slower.
+Reads: any IR. Writes: nothing. Leaves: everything. xDSL's own walks are nested generators, several times slower.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def ops_inside(op: Operation) -> list[Operation]:
 
 
 def find(op: Operation, kind: type[_Op]) -> list[_Op]:
-    """The ops of a class, and of those that extend it, in the regions of op. (To ask it of each op is slow.)"""
+    """The ops of a class, and of its subclasses, in the regions of op. (An isinstance check per op is slow.)"""
     inside: list[Any] = ops_inside(op)
     return [inner for inner in inside if _is_of(inner.__class__, kind)]
 

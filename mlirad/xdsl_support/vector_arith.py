@@ -1,7 +1,7 @@
-"""Mends xDSL's `arith`, whose casts, comparisons and select know scalars only, for vectors.
+"""Extends xDSL's `arith` to vectors: its casts, comparisons and select support only scalars.
 
-Reads: nothing. Writes: constraints and text form of those op classes, once, when the room is imported. Leaves: scalars
-as they were. (MLIR allows vectors in all of them.)
+Reads: nothing. Writes: constraints and text form of those op classes, once, when the package is imported. Leaves:
+scalars unchanged. (MLIR allows vectors in all of them.)
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CASTS: dict[type[Any], tuple[RangeConstraint, RangeConstraint]] = {
 
 
 def mend_vector_arith() -> None:
-    """Make `arith` verify, print and parse on vectors as MLIR does. The room calls it when it is imported."""
+    """Make `arith` verify, print and parse on vectors as MLIR does. Called when the package is imported."""
     for op_class, (operand, result) in _CASTS.items():
         definition = op_class.get_irdl_definition()
         definition.operands[0][1].constr = operand
@@ -53,7 +53,7 @@ def _replace(op_class: type[Operation], name: str, method: object) -> None:
 
 
 def _verify_width(op: Operation) -> None:
-    """That a cast between integers keeps the shape, and narrows or widens as its name says."""
+    """Check that a cast between integers keeps the shape, and narrows or widens as its name says."""
     op.get_irdl_definition().verify(op)  # pyright: ignore[reportAttributeAccessIssue]  # irdl ops have it
     source, target = op.operands[0].type, op.results[0].type
     if not _have_same_shape(source, target):
@@ -74,7 +74,7 @@ def _width(type: Attribute) -> int:
 
 
 def _initialiser(original: Callable[..., None]) -> Callable[..., None]:
-    """A comparison's `__init__` whose result is a vector of bools for vectors; `parse` goes through it."""
+    """A comparison's `__init__` whose result is a vector of bools for vector operands; `parse` also uses it."""
 
     def initialise(self: Operation, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)

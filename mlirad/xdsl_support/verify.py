@@ -1,9 +1,9 @@
-"""Whether a module is valid, and which op is to blame: xDSL's own checks, and what xDSL leaves out.
+"""Verifies a module and names the invalid op: xDSL's own checks, and checks that xDSL lacks.
 
-Reads: any module. Writes: nothing. Raises InvalidOp, which has the first invalid op.
+Reads: any module. Writes: nothing. Raises InvalidOp with the first invalid op.
 
-xDSL does not check that a value is defined before it is used, nor that the regions of `scf.if` and `scf.while` end with
-what the op gives and carries.
+xDSL does not check that a value is defined before it is used, nor that the yields of `scf.if` and `scf.while` have the
+types of the results and carries.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def verify_all(module: Operation) -> None:
 
 
 def _verify_op(op: Operation) -> None:
-    """xDSL's checks of one op alone, and of its regions."""
+    """xDSL's checks of a single op, and of its regions."""
     try:
         op.verify(verify_nested_ops=False)
-    except Exception as error:  # xDSL's checks raise anything, Exception itself included
-        # The outer error prints the IR around the op; the inner one says what is wrong.
+    except Exception as error:  # xDSL's checks may raise anything, even Exception itself
+        # The outer error prints the IR around the op; the inner one has the reason.
         raise InvalidOp(op, f"{op.name}: {error.__cause__ or error}") from error
     if not op.has_trait(NoTerminator):
         for region in op.regions:
@@ -78,7 +78,7 @@ def _listed(attributes: Sequence[Attribute]) -> str:
 
 
 def verify_dominance(module: Operation) -> None:
-    """Raise InvalidOp unless each operand's definition dominates its use. Blocks are straight code (no cf)."""
+    """Raise InvalidOp unless each operand's definition dominates its use. Blocks are straight-line code (no cf)."""
     _check_regions(module, set())
 
 

@@ -1,6 +1,7 @@
-"""Prints `scf.while` with locations so that it parses back: xDSL prints one in front of its regions too.
+"""Prints `scf.while` with locations so that it parses back: xDSL also prints one in front of its regions.
 
-Reads: nothing. Writes: the text form of `scf.while`, once, when the room is imported. Leaves: text without locations.
+Reads: nothing. Writes: the text form of `scf.while`, once, when the package is imported. Leaves: text without
+locations.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from xdsl.printer import Printer
 
 
 def mend_while_locations() -> None:
-    """Print the location of `scf.while` at its end only. The room calls it when it is imported."""
+    """Print the location of `scf.while` only at its end. Called when the package is imported."""
     scf.WhileOp.print = _print_while
 
 
