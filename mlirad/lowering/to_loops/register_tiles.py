@@ -5,29 +5,32 @@ Leaves: nests without an i, a j and a k, for which the general loops are as good
 
 A tile is `rows` x `VECTORS` vectors of c, held in registers while k runs: each step broadcasts `rows` elements of a.
 A row past the end is the last row again: it computes and stores the same values. Columns past the end are masked.
+
+A product too large for the caches (`product_blocks.py`) is computed in blocks: parts of both factors are copied, into
+the order in which tiles read them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
-from xdsl.dialects import vector
+from xdsl.dialects import arith, vector
 from xdsl.ir import Attribute, SSAValue
 
+from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.loop_body import Body
 from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_of
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand
+from mlirad.lowering.to_loops.product_blocks import DEPTH, Blocks, blocks_of, is_in_blocks
 from mlirad.lowering.to_loops.scratch import scratch
 from mlirad.lowering.to_loops.shared_tiles import ROWS, SharedTiles, Tile, view
 
 VECTORS = 2
 """Vectors of c beside one another in a tile."""
-DEPTH = 256
-"""Steps of k between which c goes back to memory: so much of b's panel stays in the first cache."""
 _PACK_FROM = 1 << 15
 """Elements of b from which its rows are copied together, so that a tile reads one page and not one per row."""
 _SHARED_FROM = 1 << 17
@@ -35,6 +38,9 @@ _SHARED_FROM = 1 << 17
 strides known, gain 5 %."""
 BLOCK_ROWS = 48
 """Of the rows of a product that threads share, what a block has at least: so many are worth packing b's columns for."""
+
+Masks = Sequence[SSAValue | None]
+"""The masks of a panel's vectors; None of whole ones."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,13 @@ def _is_long(sizes: Sequence[Index]) -> bool:
     return len(known) == len(sizes) and prod(known) > _SHARED_FROM
 
 
+def _has_blocks(product: Contraction, sizes: Sequence[Index]) -> bool:
+    i, j, k = (sizes[d] for d in (product.i, product.j, product.k))
+    if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
+        return False
+    return is_in_blocks((i, j, k), itemsize(product.a.element), is_along_k=product.a.is_unit(product.k))
+
+
 def _longest(nest: Nest, dimensions: Sequence[int], operand: Operand) -> int:
     """The longest dimension; among equals, the one that lies innermost in memory."""
     axes = [s.atom for s in operand.subscripts]
@@ -125,22 +138,39 @@ class ContractionEmitter:
         while isinstance(size, int) and self.lanes >= 2 * size:
             self.lanes //= 2
         self.vectors = 1 if isinstance(size, int) and size <= self.lanes else VECTORS
-        self.rows = _row_count(nest.sizes[contraction.i], vector_bytes)
+        is_blocked = not builder.is_shared and _has_blocks(contraction, nest.sizes)
+        self.rows = _row_count(nest.sizes[contraction.i], vector_bytes, is_packed=is_blocked)
         rows = nest.sizes[contraction.i]
         self.is_ragged = not isinstance(rows, int) or rows % self.rows != 0
         self.is_packed = self._should_pack()
+        self.blocks = self._size_of_blocks() if is_blocked else None
         self.panel: SSAValue | None = None
+        """Columns of b, `width` beside one another, for each k."""
+        self.panel_row: Index = 0
+        """Where the present ones begin in it."""
+        self.packed_rows: SSAValue | None = None
+        """Rows of a, those of a tile beside one another, for each k; each tile's begin DEPTH rows behind the last's."""
 
     def emit(self) -> None:
-        if self.is_packed:
+        if self.blocks is not None:
+            rows, panels = self.blocks.rows // self.rows, self.blocks.columns // self.width
+            types = ((rows * DEPTH, self.rows), (panels * self._depth(), self.width))
+            self.packed_rows, self.panel = scratch(self.builder, *(memref_of(self.element, each) for each in types))
+        elif self.is_packed:
             (self.panel,) = scratch(self.builder, memref_of(self.element, (self._depth(), self.width)))
         self._around(self.product.others)
+
+    def _size_of_blocks(self) -> Blocks:
+        i, j = self.sizes[self.product.i], self.sizes[self.product.j]
+        assert isinstance(i, int) and isinstance(j, int)
+        return blocks_of(i, j, self.rows, self.width, itemsize(self.element))
 
     @property
     def is_whole(self) -> bool:
         """Whether vectors of four lanes or more, read and written where they are, are all that it takes."""
         columns = self.sizes[self.product.j]
-        return isinstance(columns, int) and columns % self.width == 0 and self.lanes >= 4 and not self.is_packed
+        is_direct = self.blocks is None and not self.is_packed
+        return isinstance(columns, int) and columns % self.width == 0 and self.lanes >= 4 and is_direct
 
     @property
     def width(self) -> int:
@@ -186,47 +216,96 @@ class ContractionEmitter:
         self.builder.loop(0, size, DEPTH, (), body)
 
     def _columns(self, start: Index, end: Index) -> None:
+        if self.blocks is not None:
+            return self._blocks(self.blocks, start, end)
+        rows = (0, self.sizes[self.product.i])
+
+        def panel(first: Index, masks: Masks) -> None:
+            if self.is_packed:
+                self._pack(first, masks, start, end)
+            self._rows(first, masks, start, end, rows)
+
+        self._panels(0, self.sizes[self.product.j], panel)
+
+    def _panels(self, start: Index, end: Index, panel: Callable[[Index, Masks], None]) -> None:
         """Panels of columns: whole ones, then the rest under masks. All are masked if their number is not known."""
         builder, size = self.builder, self.sizes[self.product.j]
         main = size - size % self.width if isinstance(size, int) else 0
 
-        def panel(first: Index, *, is_whole: bool) -> Sequence[SSAValue]:
-            count = builder.subtract(size, first)
-            masks = [
-                None if is_whole else builder.mask(builder.subtract(count, v * self.lanes), self.lanes)
-                for v in range(self.vectors)
-            ]
-            if self.is_packed:
-                self._pack(first, masks, start, end)
-            if self.shared is None:
-                self._tiles(first, masks, start, end)
-            else:
-                self._call_tiles(self.shared, first, count, start, end, is_whole=is_whole)
+        def whole(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            panel(first, [None] * self.vectors)
             return ()
 
-        builder.loop(0, main, self.width, (), lambda j, _: panel(j, is_whole=True))
-        builder.loop(main, size, self.width, (), lambda j, _: panel(j, is_whole=False))
+        def masked(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            counts = [builder.subtract(size, builder.add(first, v * self.lanes)) for v in range(self.vectors)]
+            panel(first, [builder.mask(count, self.lanes) for count in counts])
+            return ()
+
+        builder.loop(start, main if end is size else builder.minimum(end, main), self.width, (), whole)
+        if main is not size and main != size:
+            builder.loop(main if end is size else builder.maximum(start, main), end, self.width, (), masked)
+
+    def _rows(self, j: Index, masks: Masks, start: Index, end: Index, rows: tuple[Index, Index]) -> None:
+        """The tiles of a panel, of the rows from one to another."""
+        if self.shared is None:
+            self._tiles(j, masks, start, end, rows)
+        else:
+            self._call_tiles(self.shared, j, masks, start, end, rows)
+
+    def _blocks(self, blocks: Blocks, start: Index, end: Index) -> None:
+        """Blocks of columns of b that are packed once, and for each of them blocks of rows of a."""
+        builder, depth = self.builder, self._depth()
+        rows, columns = (self.sizes[d] for d in (self.product.i, self.product.j))
+
+        def block(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            last = builder.minimum(builder.add(first, blocks.columns), columns)
+
+            def pack(j: Index, masks: Masks) -> None:
+                self.panel_row = builder.multiply(builder.divide(builder.subtract(j, first), self.width), depth)
+                self._pack(j, masks, start, end)
+
+            def row_block(i: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                end_of_rows = builder.minimum(builder.add(i, blocks.rows), rows)
+                self._pack_rows(i, end_of_rows, start, end)
+
+                def tiles(j: Index, masks: Masks) -> None:
+                    self.panel_row = builder.multiply(builder.divide(builder.subtract(j, first), self.width), depth)
+                    self._rows(j, masks, start, end, (i, end_of_rows))
+
+                self._panels(first, last, tiles)
+                return ()
+
+            self._panels(first, last, pack)
+            builder.loop(0, rows, blocks.rows, (), row_block)
+            return ()
+
+        builder.loop(0, columns, blocks.columns, (), block)
 
     # -- tiles of the module ---------------------------------------------------------------------------------------
 
     def _call_tiles(
-        self, shared: SharedTiles, j: Index, columns: Index, start: Index, end: Index, *, is_whole: bool
+        self, shared: SharedTiles, j: Index, masks: Masks, start: Index, end: Index, rows: tuple[Index, Index]
     ) -> None:
-        builder, size = self.builder, self.sizes[self.product.i]
-        tile = Tile(self.element, self.rows, self.vectors, self.lanes, self.is_ragged, not is_whole)
-        depth = builder.subtract(end, start)
-        work = 2 * (min(size, ROWS) if isinstance(size, int) else ROWS) * self._depth() * self.vectors
+        builder, is_packed = self.builder, self.packed_rows is not None
+        tile = Tile(self.element, self.rows, self.vectors, self.lanes, self.is_ragged, any(masks), is_packed)
+        columns, depth = builder.subtract(self.sizes[self.product.j], j), builder.subtract(end, start)
+        first, last = rows
+        most = min(last, ROWS) if isinstance(last, int) else self.blocks.rows if self.blocks is not None else ROWS
+        work = 2 * most * self._depth() * self.vectors
 
-        def body(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            rows = builder.minimum(builder.subtract(size, first), ROWS)
-            views = self._views((first, j, start), (rows, columns, depth))
+        def body(i: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            count = builder.minimum(builder.subtract(last, i), ROWS)
+            views = self._views((i, j, start), (count, columns, depth))
             shared.call(tile, builder, views, work, partial(self._fill, tile))
             return ()
 
-        builder.loop(0, size, ROWS, (), body)
+        if self.blocks is not None:
+            body(first, ())
+        else:
+            builder.loop(first, last, ROWS, (), body)
 
     def _views(self, place: tuple[Index, Index, Index], sizes: tuple[Index, Index, Index]) -> list[SSAValue]:
-        """The parts of a, b (or what is packed of it) and c that begin at a place (i, j, k)."""
+        """The parts of a and b (or what is packed of them) and c that begin at a place (i, j, k)."""
         builder, product = self.builder, self.product
         i, j, k = product.i, product.j, product.k
         here, lengths = dict(zip((i, j, k), place, strict=True)), dict(zip((i, j, k), sizes, strict=True))
@@ -237,11 +316,13 @@ class ContractionEmitter:
             start = self._place(operand, here)
             return view(builder, operand.value, start, axes, (lengths[row], lengths[column]), is_unit=is_unit)
 
-        if self.panel is None:
-            b = part(product.b, k, j, is_unit=True)
-        else:
-            b = view(builder, self.panel, (0, 0), (0, 1), (lengths[k], self.width), is_unit=True)
-        return [part(product.a, i, k, is_unit=False), b, part(product.c, i, j, is_unit=True)]
+        def packed(rows: SSAValue, first: Index, width: int) -> SSAValue:
+            return view(builder, rows, (first, 0), (0, 1), (lengths[k], width), is_unit=True)
+
+        rows, panel = self.packed_rows, self.panel
+        a = part(product.a, i, k, is_unit=False) if rows is None else packed(rows, 0, self.rows)
+        b = part(product.b, k, j, is_unit=True) if panel is None else packed(panel, self.panel_row, self.width)
+        return [a, b, part(product.c, i, j, is_unit=True)]
 
     def _fill(
         self,
@@ -254,44 +335,59 @@ class ContractionEmitter:
         made = copy(self)
         made.product = Contraction(*operands, 0, 1, 2, ())
         made.builder, made.sizes, made.panel, made.subscripts = builder, sizes, None, {}
+        made.packed_rows = operands[0].value if tile.is_packed else None
         masks = [
             builder.mask(builder.subtract(sizes[1], v * self.lanes), self.lanes) if tile.is_masked else None
             for v in range(self.vectors)
         ]
-        made._tiles(0, masks, 0, sizes[2])
+        made._tiles(0, masks, 0, sizes[2], (0, sizes[0]))
 
     # -- tiles -----------------------------------------------------------------------------------------------------
 
-    def _tiles(self, j: Index, masks: Sequence[SSAValue | None], start: Index, end: Index) -> None:
-        builder, size = self.builder, self.sizes[self.product.i]
-        last = builder.subtract(size, 1)
+    def _tiles(self, j: Index, masks: Masks, start: Index, end: Index, rows: tuple[Index, Index]) -> None:
+        builder = self.builder
+        lower, upper = rows
+        last = builder.subtract(upper, 1)
 
         def body(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
             rows = [builder.add(first, row) for row in range(self.rows)]
             if self.is_ragged:
                 rows = [rows[0], *(builder.minimum(row, last) for row in rows[1:])]
-            self._tile(rows, j, masks, start, end)
+            packed = None
+            if self.packed_rows is not None:
+                packed = builder.multiply(builder.divide(builder.subtract(first, lower), self.rows), DEPTH)
+            self._tile(rows, packed, j, masks, start, end)
             return ()
 
-        builder.loop(0, size, self.rows, (), body)
+        builder.loop(lower, upper, self.rows, (), body)
 
     # -- one tile --------------------------------------------------------------------------------------------------
 
     def _tile(
-        self, rows: Sequence[Index], j: Index, masks: Sequence[SSAValue | None], start: Index, end: Index
+        self, rows: Sequence[Index], packed: Index | None, j: Index, masks: Masks, start: Index, end: Index
     ) -> None:
+        """packed: where the rows begin in what is packed of a."""
         builder, product, lanes = self.builder, self.product, self.lanes
         columns = [builder.add(j, v * lanes) for v in range(self.vectors)]
         type = vector_of(self.element, lanes)
         places = [self._place(product.c, {product.i: row, product.j: column}) for row in rows for column in columns]
         masks_of = [mask for _ in rows for mask in masks]
-        totals = [builder.load(product.c.value, p, lanes, m) for p, m in zip(places, masks_of, strict=True)]
+
+        def old() -> list[SSAValue]:
+            return [builder.load(product.c.value, p, lanes, m) for p, m in zip(places, masks_of, strict=True)]
+
+        # A large c is far away: what is computed meanwhile must not wait for it.
+        totals = old() if packed is None else [builder.number(0, type)] * len(places)
 
         def step(k: Index, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
             across = [self._b(k, start, v, columns[v], masks[v]) for v in range(self.vectors)]
             results: list[SSAValue] = []
             for number, row in enumerate(rows):
-                scalar = builder.load(product.a.value, self._place(product.a, {product.i: row, product.k: k}))
+                if packed is None or self.packed_rows is None:
+                    scalar = builder.load(product.a.value, self._place(product.a, {product.i: row, product.k: k}))
+                else:
+                    place = builder.add(packed, builder.subtract(k, start))
+                    scalar = builder.load(self.packed_rows, [place, number])
                 wide = builder.splat(scalar, lanes)
                 for v in range(self.vectors):
                     value = values[number * self.vectors + v]
@@ -299,16 +395,21 @@ class ContractionEmitter:
             return results
 
         totals = builder.loop(start, end, 1, totals, step)
+        if packed is not None:
+            totals = [builder.op(arith.AddfOp, pair, type) for pair in zip(old(), totals, strict=True)]
         for total, place, mask in zip(totals, places, masks_of, strict=True):
             builder.store(total, product.c.value, place, mask)
 
     def _b(self, k: Index, start: Index, v: int, column: Index, mask: SSAValue | None) -> SSAValue:
         builder, product = self.builder, self.product
         if self.panel is not None:
-            return builder.load(self.panel, [builder.subtract(k, start), v * self.lanes], self.lanes)
+            return builder.load(self.panel, [self._in_panel(k, start), v * self.lanes], self.lanes)
         return builder.load(
             product.b.value, self._place(product.b, {product.k: k, product.j: column}), self.lanes, mask
         )
+
+    def _in_panel(self, k: Index, start: Index) -> Index:
+        return self.builder.add(self.panel_row, self.builder.subtract(k, start))
 
     def _place(self, operand: Operand, here: dict[int, Index]) -> list[Index]:
         subscripts = self.subscripts | here
@@ -316,7 +417,7 @@ class ContractionEmitter:
 
     # -- the panel -------------------------------------------------------------------------------------------------
 
-    def _pack(self, j: Index, masks: Sequence[SSAValue | None], start: Index, end: Index) -> None:
+    def _pack(self, j: Index, masks: Masks, start: Index, end: Index) -> None:
         """Copies `width` columns of b, from k = start to end, row by row or as vectors gathered, into the panel."""
         builder, product, panel = self.builder, self.product, self.panel
         assert panel is not None
@@ -326,7 +427,7 @@ class ContractionEmitter:
                 for v, mask in enumerate(masks):
                     place = self._place(product.b, {product.k: k, product.j: builder.add(j, v * self.lanes)})
                     value = builder.load(product.b.value, place, self.lanes, mask)
-                    builder.store(value, panel, [builder.subtract(k, start), v * self.lanes])
+                    builder.store(value, panel, [self._in_panel(k, start), v * self.lanes])
                 return ()
 
             builder.loop(start, end, 1, (), copy_row)
@@ -345,7 +446,7 @@ class ContractionEmitter:
                 for lane, each in enumerate(there):
                     place = self._place(product.b, {product.k: k, product.j: each})
                     value = builder.put(builder.load(product.b.value, place), value, lane)
-                builder.store(value, panel, [builder.subtract(k, start), column])
+                builder.store(value, panel, [self._in_panel(k, start), column])
                 return ()
 
             builder.loop(start, end, 1, (), copy)
@@ -353,10 +454,45 @@ class ContractionEmitter:
 
         builder.loop(0, self.width, self.lanes, (), copy_columns)
 
+    def _pack_rows(self, first: Index, last: Index, start: Index, end: Index) -> None:
+        """Copies rows of a, from k = start to end: those of a tile side by side, a row past the end as the last one."""
+        builder, product, packed = self.builder, self.product, self.packed_rows
+        assert packed is not None
+        type, end_of_rows = vector_of(self.element, self.rows), builder.subtract(last, 1)
+        is_side_by_side = product.a.is_unit(product.i)
 
-def _row_count(size: Index, vector_bytes: int) -> int:
+        def copy_tile(i: Index, *, is_whole: bool) -> Sequence[SSAValue]:
+            there = [builder.add(i, row) for row in range(self.rows)]
+            there = there if is_whole else [builder.minimum(row, end_of_rows) for row in there]
+            base = builder.multiply(builder.divide(builder.subtract(i, first), self.rows), DEPTH)
+
+            def copy(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                if is_side_by_side and is_whole:
+                    place = self._place(product.a, {product.i: i, product.k: k})
+                    value = builder.load(product.a.value, place, self.rows)
+                else:
+                    value = builder.number(0, type)
+                    for lane, row in enumerate(there):
+                        place = self._place(product.a, {product.i: row, product.k: k})
+                        value = builder.put(builder.load(product.a.value, place), value, lane)
+                builder.store(value, packed, [builder.add(base, builder.subtract(k, start)), 0])
+                return ()
+
+            builder.loop(start, end, 1, (), copy)
+            return ()
+
+        if not self.is_ragged:
+            builder.loop(first, last, self.rows, (), lambda i, _: copy_tile(i, is_whole=True))
+            return
+        whole = builder.multiply(builder.divide(builder.subtract(last, first), self.rows), self.rows)
+        middle = builder.add(first, whole)
+        builder.loop(first, middle, self.rows, (), lambda i, _: copy_tile(i, is_whole=True))
+        builder.loop(middle, last, self.rows, (), lambda i, _: copy_tile(i, is_whole=False))
+
+
+def _row_count(size: Index, vector_bytes: int, *, is_packed: bool) -> int:
     """Rows of a tile: what registers hold, or a little less where that wastes fewer rows at the end."""
-    most = 8 if vector_bytes >= 64 else 6
+    most = (12 if is_packed else 8) if vector_bytes >= 64 else 6
     if not isinstance(size, int) or size <= most:
         return min(size, most) if isinstance(size, int) else most
-    return min(range(most, 3, -1), key=lambda rows: (-size % rows) / size + 0.02 * (most - rows))
+    return min(range(most, max(most // 2, 4) - 1, -1), key=lambda rows: (-size % rows) / size + 0.02 * (most - rows))

@@ -29,7 +29,8 @@ ROWS = 4096
 class Tile:
     """What a function of tiles depends on: `rows` x `vectors` vectors of `lanes` elements.
 
-    is_ragged: whether the rows may be no multiple of `rows`; is_masked: whether there may be fewer columns.
+    is_ragged: whether the rows may be no multiple of `rows`; is_masked: whether there may be fewer columns;
+    is_packed: whether a is what is packed of it.
     """
 
     element: Attribute
@@ -38,10 +39,12 @@ class Tile:
     lanes: int
     is_ragged: bool
     is_masked: bool
+    is_packed: bool = False
 
     @property
     def name(self) -> str:
         kinds = ("_ragged" if self.is_ragged else "") + ("_masked" if self.is_masked else "")
+        kinds += "_packed" if self.is_packed else ""
         return f"mlirad_tiles_{self.element}_{self.rows}x{self.vectors}x{self.lanes}{kinds}"
 
 
@@ -73,15 +76,15 @@ class SharedTiles:
 
     def _define(self, tile: Tile, caller: LoopBuilder, fill: Fill) -> None:
         matrix, rows = _view_type(tile.element, is_unit=False), _view_type(tile.element, is_unit=True)
-        block = Block(arg_types=[matrix, rows, rows])
+        block = Block(arg_types=[rows if tile.is_packed else matrix, rows, rows])
         builder = LoopBuilder(define(self.module, tile.name, block, caller.location))
         (i, j, k), (a, b, c) = [Subscript.of(d) for d in range(3)], block.args
         operands = (
-            Operand(a, (i, k), (-1, -1), (None, None)),
+            Operand(a, (i, k), (-1, -1), (None, 1 if tile.is_packed else None)),
             Operand(b, (k, j), (-1, -1), (None, 1)),
             Operand(c, (i, j), (-1, -1), (None, 1)),
         )
-        sizes = (builder.size(c, 0), builder.size(c, 1), builder.size(a, 1))
+        sizes = (builder.size(c, 0), builder.size(c, 1), builder.size(b, 0))
         fill(builder, operands, sizes)
 
 

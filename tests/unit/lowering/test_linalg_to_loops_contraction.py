@@ -12,6 +12,8 @@ from xdsl.context import Context
 from xdsl.dialects import func, memref, vector
 from xdsl.dialects.builtin import IntegerAttr
 
+import mlirad
+from mlirad.lowering.to_loops import product_blocks, register_tiles
 from mlirad.lowering.to_loops.linalg_to_loops import LinalgToLoops
 
 RNG = np.random.default_rng(11)
@@ -56,6 +58,28 @@ LAYOUTS = [f"{a},{b}->{c}" for a in ("ik", "ki") for b in ("kj", "jk") for c in 
 def test_matrix_product(spec: str, sizes: Sequence[int]) -> None:
     for element, vector_bytes in (("f64", 32), ("f32", 64)):
         check(spec, dict(zip("ijk", sizes, strict=True)), element=element, vector_bytes=vector_bytes)
+
+
+@pytest.mark.parametrize("spec", LAYOUTS)
+def test_matrix_product_in_blocks(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several blocks along each dimension, whole and ragged: of at most 24 rows, 32 columns and 16 steps."""
+    always = dict.fromkeys(("_LARGE", "_SCATTERED", "_FEWEST_COLUMNS"), 1)
+    values = {**always, "_ROWS_BYTES": 3072, "_COLUMNS_BYTES": 4096, "DEPTH": 16}
+    for name, value in values.items():
+        monkeypatch.setattr(product_blocks, name, value)
+    monkeypatch.setattr(register_tiles, "DEPTH", 16)
+    batched = f"b{spec.replace(',', ',b').replace('->', '->b')}"
+    check(batched, {"b": 2, "i": 53, "j": 67, "k": 35})
+    check(spec, {"i": 48, "j": 64, "k": 32}, element="f32", vector_bytes=64)
+
+
+def test_products_in_blocks_share_tiles() -> None:
+    """Rows of a and columns of b in blocks, by functions that several products call."""
+    a, b = RNG.integers(-8, 9, (300, 530)).astype(np.float64), RNG.integers(-8, 9, (300, 131)).astype(np.float64)
+    compiled = mlirad.jit(lambda a, b: (a.T @ b, b.T @ a))
+    for ours, theirs in zip(compiled(a, b), (a.T @ b, b.T @ a), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert "_packed(" in compiled.lower(a, b).as_text("loops")
 
 
 @pytest.mark.parametrize("spec", LAYOUTS)

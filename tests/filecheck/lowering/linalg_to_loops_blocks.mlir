@@ -1,0 +1,28 @@
+// RUN: mlirad-opt %s -p 'mlirad-linalg-to-loops' | filecheck %s
+
+// A product too large for the caches: blocks of b and of a are copied, and a tile reads a's rows side by side. c is read
+// when its tile is done.
+// CHECK-LABEL: func.func @blocks
+// CHECK:       %[[ROWS:.*]] = memref.alloc() {{.*}} : memref<{{[0-9]+}}x6xf64>
+// CHECK:       %[[PANEL:.*]] = memref.alloc() {{.*}} : memref<{{[0-9]+}}x8xf64>
+// CHECK:       vector.store %{{.*}}, %[[PANEL]][
+// CHECK:       vector.load %a[{{.*}}] : memref<600x600xf64>, vector<6xf64>
+// CHECK:       vector.store %{{.*}}, %[[ROWS]][
+// CHECK-NOT:   %c[
+// CHECK:       scf.for {{.*}} iter_args
+// CHECK:         memref.load %[[ROWS]][
+// CHECK:       vector.load %c[
+// CHECK:       arith.addf
+func.func @blocks(%a: memref<600x600xf64>, %b: memref<600x600xf64>, %c: memref<600x600xf64>) {
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j, k) -> (k, i)>, affine_map<(i, j, k) -> (k, j)>,
+                     affine_map<(i, j, k) -> (i, j)>],
+    iterator_types = ["parallel", "parallel", "reduction"]
+  } ins(%a, %b : memref<600x600xf64>, memref<600x600xf64>) outs(%c : memref<600x600xf64>) {
+  ^bb0(%x: f64, %y: f64, %z: f64):
+    %p = arith.mulf %x, %y : f64
+    %s = arith.addf %z, %p : f64
+    linalg.yield %s : f64
+  }
+  func.return
+}
