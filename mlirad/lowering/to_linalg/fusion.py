@@ -65,6 +65,11 @@ class Member:
         return self.answer.initial is not None
 
     @property
+    def is_cheap(self) -> bool:
+        """Whether it may be computed in several groups: only telling 0 times infinity from nan is cheap, too."""
+        return self.cost <= _CHEAP or self.op.linear_part() is not None
+
+    @property
     def is_producer(self) -> bool:
         """Whether each element of its array is computed of operands' elements alone."""
         return not self.reduces and types.is_tensor(self.result.type)
@@ -174,7 +179,7 @@ class _Groups:
         found, is_all = self._readers(member) if member.is_producer else ({}, False)
         kept = {root: places for root, places in found.items() if self._may_join(member, root, places)}
         is_all = is_all and len(kept) == len(found)
-        is_cheap = member.cost <= _CHEAP and len(self._long_operands(member)) <= 1
+        is_cheap = member.is_cheap and len(self._long_operands(member)) <= 1
         # What stays as an op of its own is read from memory; but a movement is never worth the reading.
         if member.cost > 0 and not (is_all and (len(found) <= 1 or is_cheap)):
             kept, is_all = {}, False

@@ -68,6 +68,16 @@ class Operand:
             return False
         return all(subscript.terms.get(dimension, 0) == 0 for subscript in self.subscripts[:-1])
 
+    def place(self, builder: LoopBuilder, subscripts: Mapping[int, Index]) -> list[Index]:
+        """Where it is read or written at a point of the loops."""
+        place: list[Index] = []
+        for subscript in self.subscripts:
+            position: Index = subscript.constant
+            for d, coefficient in subscript.terms.items():
+                position = builder.add(position, builder.multiply(subscripts[d], coefficient))
+            place.append(position)
+        return place
+
 
 @dataclass(frozen=True)
 class Nest:

@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, MemRefType, ModuleOp
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirad.lowering.leaf_functions import Callee, define
 from mlirad.lowering.loop_body import body_of
 from mlirad.lowering.rewriting import erase
-from mlirad.lowering.to_loops.leaf_functions import Callee, define
 from mlirad.lowering.to_loops.shared_tiles import is_product
 
 MANY = 8

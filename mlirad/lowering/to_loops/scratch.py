@@ -13,9 +13,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirad.dialect.core.types import itemsize
 from mlirad.dialect.core.upstream import segments
+from mlirad.lowering.leaf_functions import LEAF
 from mlirad.lowering.loop_builder import LoopBuilder
 from mlirad.lowering.to_buffers.plan_arena import ALIGNMENT, OFFSET, SIZE
-from mlirad.lowering.to_loops.leaf_functions import LEAF
 
 _START = "mlirad.scratch_offset"
 _PROPERTIES: dict[str, Attribute] = {"alignment": IntegerAttr(ALIGNMENT, i64), "operandSegmentSizes": segments(0, 0)}

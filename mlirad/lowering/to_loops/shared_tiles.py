@@ -15,8 +15,8 @@ from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.dialect.core.upstream import segments
+from mlirad.lowering.leaf_functions import Callee, define
 from mlirad.lowering.loop_builder import Index, LoopBuilder, integers, memref_of
-from mlirad.lowering.to_loops.leaf_functions import Callee, define
 from mlirad.lowering.to_loops.loop_nest import Operand, Subscript, known_layout
 
 MANY = 12

@@ -370,14 +370,7 @@ class NestEmitter:
         return index_lanes(self.builder, subscript, self.schedule.lanes) if d == self.schedule.vector else subscript
 
     def _place(self, operand: Operand) -> list[Index]:
-        builder = self.builder
-        place: list[Index] = []
-        for subscript in operand.subscripts:
-            position: Index = subscript.constant
-            for d, coefficient in subscript.terms.items():
-                position = builder.add(position, builder.multiply(self.subscripts[d], coefficient))
-            place.append(position)
-        return place
+        return operand.place(self.builder, self.subscripts)
 
     def _hoist(self) -> None:
         """Reads the inputs whose place is known: an input never changes under an op that reads it."""

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
-from mlirad.lowering.to_loops.leaf_functions import LEAF
+from mlirad.lowering.leaf_functions import LEAF
 from mlirad.targets.cpu.emit import arith, copying, math, parallel, scf, vector
 from mlirad.targets.cpu.emit import func as func_rules
 from mlirad.targets.cpu.emit import memref as memref_rules
