@@ -44,7 +44,7 @@ _EQUAL, _UNORDERED = 1, 14
 
 
 @dataclass(frozen=True)
-class Guard:
+class ZeroTerms:
     """condition: gives whether the terms of a point are zero, of the inputs. inputs: which those are.
 
     dimensions: the loops that it depends on; `along` fills vectors.
@@ -56,7 +56,7 @@ class Guard:
     along: int
 
 
-def guard_of(nest: Nest, body: Body) -> Guard | None:
+def zero_terms_of(nest: Nest, body: Body) -> ZeroTerms | None:
     """A condition under which a nest adds nothing, if it has one that is worth testing."""
     count = len(nest.inputs)
     if not body.is_vectorizable or not nest.outputs:
@@ -79,7 +79,7 @@ def guard_of(nest: Nest, body: Body) -> Guard | None:
     return None
 
 
-def _guard(nest: Nest, body: Body, compared: arith.CmpfOp) -> Guard | None:
+def _guard(nest: Nest, body: Body, compared: arith.CmpfOp) -> ZeroTerms | None:
     """The comparison as a guard, if it is of few operations on inputs, and seldom false."""
     cone = _cone(body.block, compared)
     if cone is None or compared.predicate.value.data not in _STRICT:
@@ -104,7 +104,7 @@ def _guard(nest: Nest, body: Body, compared: arith.CmpfOp) -> Guard | None:
         block.add_op(op.clone(values))
     block.add_op(YieldOp(values[compared.result]))
     dimensions = tuple(d for d in nest.live if d in everywhere)
-    return Guard(block, arguments, dimensions, max(along, key=dimensions.index))
+    return ZeroTerms(block, arguments, dimensions, max(along, key=dimensions.index))
 
 
 def _cone(block: Block, compared: Operation) -> tuple[list[Operation], tuple[int, ...]] | None:
@@ -223,7 +223,7 @@ class GuardedNest:
 
     nest: Nest
     body: Body
-    guard: Guard
+    zeros: ZeroTerms
     vector_bytes: int
     builder: LoopBuilder
 
@@ -231,7 +231,7 @@ class GuardedNest:
         self.subscripts: dict[int, Index] = {d: 0 for d in range(len(self.nest.sizes)) if d not in self.nest.live}
 
     def emit(self) -> None:
-        self._around([d for d in self.guard.dimensions if d != self.guard.along])
+        self._around([d for d in self.zeros.dimensions if d != self.zeros.along])
 
     def _around(self, dimensions: Sequence[int]) -> None:
         if not dimensions:
@@ -248,7 +248,7 @@ class GuardedNest:
 
     def _row(self) -> None:
         """Vectors of points, of which those are skipped at which nothing is added; then the points that are left."""
-        builder, along = self.builder, self.guard.along
+        builder, along = self.builder, self.zeros.along
         size, lanes = self.nest.sizes[along], self.vector_bytes // self.body.bytes
         main = builder.round_down(size, lanes)
 
@@ -267,7 +267,7 @@ class GuardedNest:
 
     def _points(self, start: Index, end: Index) -> Sequence[SSAValue]:
         def body(index: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            self.subscripts[self.guard.along] = index
+            self.subscripts[self.zeros.along] = index
             self.builder.either(self._is_zero(None), (), lambda: (), self._inside)
             return ()
 
@@ -276,19 +276,19 @@ class GuardedNest:
 
     def _is_zero(self, lanes: int | None) -> SSAValue:
         """Whether nothing is added at a point, or at each of a vector of them."""
-        arguments = [self._read(self.nest.inputs[place], lanes) for place in self.guard.inputs]
-        (found,) = evaluate(self.builder, self.guard.condition, arguments, _no_index, lanes)
+        arguments = [self._read(self.nest.inputs[place], lanes) for place in self.zeros.inputs]
+        (found,) = evaluate(self.builder, self.zeros.condition, arguments, _no_index, lanes)
         return found
 
     def _read(self, operand: Operand, lanes: int | None) -> SSAValue:
         if not operand.is_memref:
             return operand.value
-        wide = lanes if self.guard.along in operand.dimensions else None
+        wide = lanes if self.zeros.along in operand.dimensions else None
         return self.builder.load(operand.value, operand.place(self.builder, self.subscripts), wide)
 
     def _inside(self) -> Sequence[SSAValue]:
         """The loops that the condition does not depend on."""
-        sizes = tuple(1 if d in self.guard.dimensions else size for d, size in enumerate(self.nest.sizes))
+        sizes = tuple(1 if d in self.zeros.dimensions else size for d, size in enumerate(self.nest.sizes))
         inner = replace(self.nest, sizes=sizes)
         emitter = NestEmitter(inner, schedule_of(inner, self.body, self.vector_bytes), self.body, self.builder)
         emitter.subscripts.update(self.subscripts)

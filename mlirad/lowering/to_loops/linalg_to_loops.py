@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 from mlirad.lowering.loop_body import Body, body_of
 from mlirad.lowering.loop_builder import Constants, LoopBuilder, top_of
 from mlirad.lowering.rewriting import erase
-from mlirad.lowering.to_loops.guarded_nest import GuardedNest, guard_of
+from mlirad.lowering.to_loops.guarded_nest import GuardedNest, zero_terms_of
 from mlirad.lowering.to_loops.loop_nest import Nest, nest_of, simplify
 from mlirad.lowering.to_loops.loop_schedule import schedule_of
 from mlirad.lowering.to_loops.parallel_nest import cut_of, in_blocks
@@ -127,8 +127,8 @@ def lower(
         def emit(nest: Nest, body: Body, product: Contraction | None) -> None:
             if product is not None:
                 ContractionEmitter(product, nest, vector_bytes, builder, shared).emit()
-            elif (guard := guard_of(nest, body)) is not None:
-                GuardedNest(nest, body, guard, vector_bytes, builder).emit()
+            elif (zeros := zero_terms_of(nest, body)) is not None:
+                GuardedNest(nest, body, zeros, vector_bytes, builder).emit()
             else:
                 NestEmitter(nest, schedule_of(nest, body, vector_bytes), body, builder).emit()
 
