@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,24 +71,28 @@ class Dependence:
                 yield f"{given} reaches {name}: {np.count_nonzero(each)} of {each.size} pairs of numbers"
 
 
-def dependence(function: Callable[..., Any], *args: Any) -> Dependence:
-    """Which numbers of `args` reach which numbers of the results: where a derivative may be other than 0.
+def dependence(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Dependence:
+    """Which numbers of the arguments reach which numbers of the results: where a derivative may be other than 0.
 
-    args: numbers, arrays, and containers of them; those that are floats are inputs. A branch that floats decide counts
-    with both sides, so the answer holds for all values of the floats. It holds only for these integers. The condition
-    of a branch has no derivative, and reaches nothing.
-    Arrays of `args` are not written. It costs a run of the function for each number of the inputs.
+    args, kwargs: numbers, arrays, and containers of them; those that are floats are inputs. A branch that floats decide
+    counts with both sides, so the answer holds for all values of the floats. It holds only for these integers. The
+    condition of a branch has no derivative, and reaches nothing.
+    Arrays of the arguments are not written. It costs a run of the function for each number of the inputs.
 
     Raises DTypeError if no argument or no result is a float, and DifferentiationError where the values of floats decide
     which element is read or how often a loop runs: there is no answer for all of them.
     """
     function = plain(function)
-    leaves, structure = tree.flatten(copy.deepcopy(args))
+    leaves, structure = tree.flatten(copy.deepcopy((args, kwargs)))
     seeds = [np.zeros_like(leaf)[()] for leaf in leaves]
     floats = [number for number, leaf in enumerate(leaves) if np.asarray(leaf).dtype.kind == "f"]
     if not floats:
         raise DTypeError(f"{name_of(function)} has no float among its arguments")
-    kernel = kernel_for(lambda given, counts: _PATHS(function, given, counts), Options())
+
+    def called(args: Any, kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    kernel = kernel_for(lambda given, counts: _PATHS(called, given, counts), Options())
     columns: list[list[list[np.ndarray]]] = []
     names: tuple[str, ...] = ()
     for number in floats:
@@ -107,7 +111,7 @@ def dependence(function: Callable[..., Any], *args: Any) -> Dependence:
     if not names:
         raise DTypeError(f"no result of {name_of(function)} is a float")
     blocks = tuple(tuple(np.stack([each[k] for each in of], 1) for of in columns) for k in range(len(names)))
-    inputs = [name for name, leaf in _named_arguments(function, args) if np.asarray(leaf).dtype.kind == "f"]
+    inputs = [name for name, leaf in _named_arguments(function, args, kwargs) if np.asarray(leaf).dtype.kind == "f"]
     return Dependence(name_of(function), tuple(inputs), names, blocks)
 
 
@@ -119,8 +123,12 @@ def _paths(kernel: Callable[..., Any], args: Any, counts: Any) -> Any:
     try:
         return kernel(args, counts)
     except DifferentiationError as error:
+        why = error.message.partition("cannot be found: ")[2]
+        message = f"what reaches what differs between calls: {why}" if why else error.message
         hint = "mlirad.trace shows what reaches what in one call"
-        raise DifferentiationError(error.message, error.location, hint) from None
+        if "loop" in why:
+            hint = f"write a loop with a fixed number of trips, and an `if` for `while` and `break`; {hint}"
+        raise DifferentiationError(message, error.location, hint) from None
 
 
 def _reached(found: Any) -> tuple[tuple[str, ...], list[np.ndarray]]:
@@ -129,13 +137,16 @@ def _reached(found: Any) -> tuple[tuple[str, ...], list[np.ndarray]]:
     return tuple(name for name, _ in named), [np.ravel(leaf) != 0 for _, leaf in named]
 
 
-def _named_arguments(function: Callable[..., Any], args: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    bound = inspect.signature(function).bind(*args).args
+def _named_arguments(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Iterator[tuple[str, Any]]:
     parameters = [*inspect.signature(function).parameters.values()]
-    for number, value in enumerate(bound):
-        parameter = parameters[min(number, len(parameters) - 1)]
-        is_rest = parameter.kind is parameter.VAR_POSITIONAL
-        yield from _named(f"{parameter.name}[{number - len(parameters) + 1}]" if is_rest else parameter.name, value)
+    names = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    rest = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
+    for number, value in enumerate(args):
+        yield from _named(names[number] if number < len(names) else f"{rest[0]}[{number - len(names)}]", value)
+    for name, value in kwargs.items():
+        yield from _named(name, value)
 
 
 def _named(name: str, value: Any) -> Iterator[tuple[str, Any]]:

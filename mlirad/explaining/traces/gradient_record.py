@@ -24,7 +24,9 @@ from mlirad.explaining.traces.sweeps import AdjointTerm, Sweeps, sweeps_of
 from mlirad.explaining.traces.trace import recorded_call
 from mlirad.explaining.traces.wengert_list import Variable
 from mlirad.jit.transforms.gradients import grad
+from mlirad.requests.argnums import argnums_of
 from mlirad.requests.python_functions import name_of, plain
+from mlirad.requests.request import parameters_of
 
 
 @dataclass(frozen=True)
@@ -80,11 +82,15 @@ class GradientRecord:
 
 
 def record_grad(
-    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] | None = None,
+    has_aux: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
 ) -> Callable[..., tuple[Any, GradientRecord]]:
     """A function that returns (gradient, record): the result of `mlirad.grad(function)`, and all cotangents on the way.
 
-    argnums, has_aux: as of `grad`. Arguments are passed by position.
+    argnums, has_aux, argnames: as of `grad`.
 
     The function runs once, op by op with NumPy, and so does its reverse sweep, of the program before anything is
     simplified: record gradients to find out why, not to train. Memory grows with the number of steps. It gives
@@ -92,14 +98,22 @@ def record_grad(
 
     Raises what `grad` raises.
     """
-    compiled = grad(function, argnums, has_aux)
+    compiled, chosen = grad(function, argnums, has_aux, argnames=argnames), argnums_of(argnums, None, argnames)
+    names = parameters_of(plain(function))
 
-    def recorded(*args: Any) -> tuple[Any, GradientRecord]:
-        compiled.lower(*args).as_text("autodiff")  # refuses what has no gradient
-        wengert, value = recorded_call(plain(function), args, partial(_require_apart, args))
+    def recorded(*args: Any, **kwargs: Any) -> tuple[Any, GradientRecord]:
+        compiled.lower(*args, **kwargs).as_text("autodiff")  # refuses what has no gradient
+        wengert, value = recorded_call(plain(function), args, kwargs, partial(_require_apart, (args, kwargs)))
         found = sweeps_of(wengert, {}, wengert.results[:1])
-        gradients = _gradients(found, args)
-        asked = gradients[argnums] if isinstance(argnums, int) else tuple(gradients[each] for each in argnums)
+        by_position, by_keyword = _gradients(found, (args, kwargs))
+        by_name = {**dict(zip(names, by_position, strict=False)), **by_keyword}
+
+        def gradient(argument: int | str) -> Any:
+            if isinstance(argument, int) and argument < len(args):
+                return by_position[argument]
+            return by_name[names[argument] if isinstance(argument, int) else argument]
+
+        asked = tuple(map(gradient, chosen)) if isinstance(chosen, tuple) else gradient(chosen)
         record = GradientRecord(
             f"grad({name_of(function)})", value[0] if has_aux else value, tuple(_recorded(found)), found
         )
@@ -108,9 +122,9 @@ def record_grad(
     return recorded
 
 
-def _require_apart(args: Sequence[Any], built: Interface) -> None:
+def _require_apart(args: Any, built: Interface) -> None:
     """Refuse arguments that are views of others: they have no variables, nor cotangents, of their own."""
-    leaves = tree.leaves(tuple(args))
+    leaves = tree.leaves(args)
     if any(number not in built.leaves for number, leaf in enumerate(leaves) if _is_inexact(leaf)):
         raise DifferentiationError(
             f"{built.name} is differentiated, and writes an argument that shares memory with another one",
@@ -140,8 +154,8 @@ def _expression(term: AdjointTerm) -> str:
     return term.expression if term.is_first else f"{shown(term.of, BAR)} + {term.expression}"
 
 
-def _gradients(found: Sweeps, args: Sequence[Any]) -> list[Any]:
-    """The gradients for all arguments; a leaf without floats is its own."""
+def _gradients(found: Sweeps, args: Any) -> Any:
+    """The gradients for all arguments, in a container; a leaf without floats is its own."""
     variables = iter(found.wengert.arguments)
 
     def gradient(leaf: Any) -> Any:
@@ -153,4 +167,4 @@ def _gradients(found: Sweeps, args: Sequence[Any]) -> list[Any]:
             return np.array(cotangent)
         return type(leaf)(cotangent)
 
-    return [tree.map(gradient, each) for each in args]
+    return tree.map(gradient, args)

@@ -5,7 +5,7 @@ Reads: a function, and a call. Writes: what the function writes. Leaves: a `Trac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,11 +43,12 @@ class Trace(Sweeps):
     _repr_html_ = html
 
 
-def trace(function: Callable[..., Any], *args: Any, direction: Sequence[Any] | None = None) -> Trace:
+def trace(function: Callable[..., Any], *args: Any, direction: Sequence[Any] | None = None, **kwargs: Any) -> Trace:
     """What a call of `function` computes, step by step, and the derivatives of each step.
 
-    args: numbers, arrays, and containers of them; derivatives are taken by all floats and complex numbers in them.
-    direction: a tangent for each float of `args`, of its shape, for the forward tangent trace (None: no such trace).
+    args, kwargs: numbers, arrays, and containers of them; derivatives are taken by all floats and complex numbers in
+    them. direction: a tangent for each of these in this order, of its shape, for the forward tangent trace (None: no
+    such trace).
 
     The steps are those of the program before anything is simplified. The call runs op by op: a trace is for programs of
     textbook size. Arrays that the function writes are written.
@@ -55,7 +56,7 @@ def trace(function: Callable[..., Any], *args: Any, direction: Sequence[Any] | N
     Raises DTypeError if no argument or no result is a float, ValueError for a direction that does not fit, and what
     compiling the function raises. The cotangent of a complex result is 1, too (convention: docs/transforms.md).
     """
-    recorded, _ = recorded_call(plain(function), args)
+    recorded, _ = recorded_call(plain(function), args, kwargs)
     name = name_of(function)
     if not recorded.arguments:
         raise DTypeError(f"{name} has no float among its arguments: there is nothing to differentiate by")
@@ -66,7 +67,10 @@ def trace(function: Callable[..., Any], *args: Any, direction: Sequence[Any] | N
 
 
 def recorded_call(
-    function: Callable[..., Any], args: Sequence[Any], require: Callable[[Interface], None] = lambda built: None
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    require: Callable[[Interface], None] = lambda built: None,
 ) -> tuple[WengertList, Any]:
     """The list of this call, which is made, and its value. What the function captures is constant.
 
@@ -79,7 +83,7 @@ def recorded_call(
         recorders.append(StepRecorder(len(built.leaves)))
         return recorders[-1]
 
-    value = Interpreted(function, watch=watch, keeps_rules=True)(*args)
+    value = Interpreted(function, watch=watch, keeps_rules=True)(*args, **kwargs)
     (recorder,) = recorders
     return recorder.wengert, value
 

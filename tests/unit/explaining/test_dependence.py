@@ -53,6 +53,21 @@ def test_containers_have_names() -> None:
     assert str(large) == "x reaches y: 35 of 2450 pairs of numbers"
 
 
+def test_arguments_by_keyword() -> None:
+    def f(x, *rest, k, **others):
+        for _ in range(3):
+            if x < 10.0:
+                x = x * k
+        return x * rest[1], others["z"]
+
+    found = mlirad.dependence(f, 1.0, 2.0, 3.0, z=4.0, k=5.0)
+    assert str(found).splitlines() == [
+        "      x  rest[0]  rest[1]  z  k",
+        "y[0]  x  .        x        .  x",
+        "y[1]  .  .        .        x  .",
+    ]
+
+
 def test_the_picture_has_a_square_for_each_pair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program, picture = tmp_path / "program.py", tmp_path / "reach.svg"
     program.write_text("import numpy as np\n\ndef f(x, c):\n    return x[:, 1] * c, x[1]\n")
@@ -71,8 +86,12 @@ def test_what_has_no_answer() -> None:
             x = x * 2.0
         return x
 
-    with pytest.raises(DifferentiationError, match=r"how often this loop runs.*\n.*\n.*\n.*mlirad\.trace"):
+    loop = r"how often this loop runs.*\n.*while x < 1.0.*\n.*\n.*fixed number of trips, and an `if`.*mlirad\.trace"
+    with pytest.raises(DifferentiationError, match=loop):
         mlirad.dependence(searching, 0.3)
+    with pytest.raises(DifferentiationError, match=r"which elements are used.*\n.*\n.*\n.*mlirad\.trace") as refused:
+        mlirad.dependence(lambda x: x[int(np.argmax(x))], np.ones(2))
+    assert "sparsity" not in str(refused.value)
     with pytest.raises(DTypeError, match="no float among its arguments"):
         mlirad.dependence(lambda x: x, 3)
     with pytest.raises(DTypeError, match="no result of <lambda> is a float"):

@@ -182,3 +182,27 @@ def test_the_manual_shows_what_is_printed(tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "distance.py").write_text(f"import numpy as np\n{program[1]}")
     assert main(["grads", f"{tmp_path / 'distance.py'}:distance", "np.array([1.0, 2.0])", "2.0"]) == 0
     assert capsys.readouterr().out == block[1]
+
+
+def of_pytrees(p, x, *, k=2.0):
+    return p["a"] * np.sin(x * k) + p["b"][0]
+
+
+def test_arguments_by_keyword() -> None:
+    p = {"a": 1.5, "b": [2.0]}
+    slopes = {"p": {"a": np.sin(4.5), "b": [1.0]}, "x": 1.5 * 1.5 * np.cos(4.5), "k": 1.5 * 3.0 * np.cos(4.5)}
+    record_of = mlirad.record_grad(of_pytrees, argnames=("k", "x", "p"))
+    for found in (record_of(p, 3.0, k=1.5), record_of(p, k=1.5, x=3.0), record_of(k=1.5, x=3.0, p=p)):
+        np.testing.assert_allclose(found[0][:2], (slopes["k"], slopes["x"]))
+        assert found[0][2] == {"a": pytest.approx(slopes["p"]["a"]), "b": [1.0]}
+    assert mlirad.record_grad(of_pytrees, 1)(p, x=3.0, k=1.5)[0] == pytest.approx(slopes["x"])
+    assert mlirad.record_grad(of_pytrees, (-1,))(p, 3.0)[0] == pytest.approx((3.0 * np.cos(6.0),))
+    with pytest.raises(DifferentiationError, match="argnames='q' of of_pytrees"):
+        mlirad.record_grad(of_pytrees, argnames="q")(p, 3.0)
+
+    trace = mlirad.trace(of_pytrees, p, k=1.5, x=3.0, direction=({"a": 0.0, "b": [0.0]}, 1.0, 0.0))
+    arguments = trace.wengert.arguments
+    assert [each.name for each in arguments] == ["p.a", "p.b.0", "k", "x"]
+    found = [trace.cotangents[each.number] for each in arguments]
+    np.testing.assert_allclose(found, [slopes["p"]["a"], 1.0, slopes["k"], slopes["x"]])
+    np.testing.assert_allclose(trace.tangents[trace.steps[-1].variable.number], slopes["k"])
