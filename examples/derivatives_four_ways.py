@@ -1,14 +1,16 @@
-"""The derivative of L(x) = exp(exp x + exp(x)^2) + sin(exp x + exp(x)^2), numerically, symbolically, and automatically
-in forward and in reverse mode. docs/derivatives.md tells the story.
+"""The derivative of L(x) = exp(exp x + exp(x)^2) + sin(exp x + exp(x)^2) in four ways.
 
-python examples/derivatives_four_ways.py
+Numerically, symbolically, and automatically in forward and in reverse mode. The picture is the error over the step
+size: differences have a best step, automatic differentiation needs none. docs/derivatives.md explains it.
+
+    python examples/derivatives_four_ways.py
 """
 
 import sys
 from typing import Any
 
 import numpy as np
-from pictures import chart
+from pictures.chart import log_log, save
 
 import mlirad
 
@@ -129,7 +131,7 @@ def main():
     drawn = [(name, steps, errors(difference, steps)) for name, difference in curves.items()]
     drawn.append(("automatic", [steps[0], steps[-1]], [max(abs(mlirad.grad(L)(0.5) - EXACT) / EXACT, 2.0**-53)] * 2))
     title = "The relative error of L'(0.5) over the step size"
-    chart.save("step_sizes.svg", chart.log_log(title, "step size h", "relative error", drawn))
+    save("derivatives_four_ways.svg", log_log(title, "step size h", "relative error", drawn))
     best = [min(each) for _, _, each in drawn[:2]]
 
     print("\nlogistic map: operations in the formula of the value, of its derivative, and in both sweeps")

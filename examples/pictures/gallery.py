@@ -6,6 +6,7 @@ python examples/pictures/gallery.py --page               # runs none
 """
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -20,9 +21,19 @@ them checks its own result, and ends with an error if it is wrong. Times are of 
 """
 
 
+STEPS = {"lenet_spellings": "528"}
+"""Arguments of examples that are briefer without."""
+
+
 def examples():
     """The examples that draw."""
-    return [path for path in sorted((ROOT / "examples").glob("*.py")) if "pictures.png" in path.read_text()]
+    drawing = re.compile(r"from pictures\.(png|chart) import")
+    return [path for path in sorted((ROOT / "examples").glob("*.py")) if drawing.search(path.read_text())]
+
+
+def picture(folder, path):
+    """The file that an example has drawn."""
+    return next(each for each in folder.glob(f"{path.stem}.*") if each.suffix in (".png", ".svg"))
 
 
 def section(path):
@@ -36,7 +47,7 @@ def section(path):
 
 [{path.name}](../examples/{path.name}): {title}
 
-![{name}](gallery/{path.stem}.png)
+![{name}](gallery/{picture(FOLDER, path).name})
 
 {text}
 
@@ -50,14 +61,15 @@ def page():
 
 
 def run(path):
-    done = subprocess.run([sys.executable, str(path)], stdout=subprocess.PIPE, cwd=ROOT, check=True)
+    arguments = [STEPS[path.stem]] if path.stem in STEPS else []
+    done = subprocess.run([sys.executable, str(path), *arguments], stdout=subprocess.PIPE, cwd=ROOT, check=True)
     lines = [
         line.rpartition("\r")[2] for line in done.stdout.decode().split("\n")
     ]  # a bar has drawn over what is before \r
     kept = [f"{line}\n" for line in lines if line and not line.startswith("picture:")]
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / f"{path.stem}.txt").write_text("".join(kept))
-    shutil.copy(ROOT / "build" / "examples" / f"{path.stem}.png", FOLDER)
+    shutil.copy(picture(ROOT / "build" / "examples", path), FOLDER)
 
 
 def main():

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 from weakref import ref
 
@@ -96,25 +96,31 @@ class _Applied(CustomVjp):
         return Tensor.called(self, args, {}, is_compiled=True) if has_tensors else super().__call__(*args)
 
 
+def _no_backward(ctx: Any, *gradients: Any) -> Any:
+    raise NotImplementedError("this Function has no static method backward(ctx, *gradients)")
+
+
 class Function:
     """A function with a derivative of its own: `forward(ctx, *args)` and `backward(ctx, *gradients)`, static methods
     on arrays. `apply` takes tensors, or arrays; in compiled functions it is a `mlirad.custom_vjp`."""
 
     apply: Any
     forward: Any
-    backward: Any
+    backward: Any = staticmethod(_no_backward)
 
     def __init_subclass__(cls) -> None:
-        def forward(*args: Any) -> Any:
+        @wraps(cls.forward, updated=())
+        def with_context(*args: Any) -> Any:
             context = _Context()
             return cls.forward(context, *args), context
 
-        def backward(context: Any, g: Any) -> Any:
+        @wraps(cls.backward, updated=())
+        def pulled(context: Any, g: Any) -> Any:
             found = cls.backward(context, *g) if isinstance(g, tuple) else cls.backward(context, g)
             return found if isinstance(found, tuple) else (found,)
 
-        cls.apply = _Applied(lambda *args: forward(*args)[0])
-        cls.apply.defvjp(forward, backward)
+        cls.apply = _Applied(lambda *args: with_context(*args)[0])
+        cls.apply.defvjp(with_context, pulled)
 
 
 class GradientTape(GraphTape):

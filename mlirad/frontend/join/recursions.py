@@ -50,7 +50,7 @@ class Recursion:
     """A function that calls itself. traced: the parameters with traced instead of static numbers. ended: what is known
     of the state that it leaves; None: nothing yet. knew_memory: it was created where arrays share memory;
     writes_copies: a function that it differentiates was found to write an array; meets_memory: it was called where
-    arrays share memory."""
+    arrays share memory. users: the call of the user's function in which it calls itself, while `ended` is None."""
 
     function: Hashable
     symbol: str
@@ -60,6 +60,7 @@ class Recursion:
     ended: Ended | None = None
     writes_copies: bool = False
     meets_memory: bool = False
+    users: Site | None = None
 
 
 @dataclass

@@ -152,6 +152,12 @@ class WrongCount(Function):
         return g
 
 
+class WithoutBackward(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x
+
+
 def test_functions_bring_their_derivative_to_tensors_arrays_and_compiled_functions() -> None:
     x = sines(4)
     values = x.detach().numpy().astype(float)
@@ -171,8 +177,11 @@ def test_functions_bring_their_derivative_to_tensors_arrays_and_compiled_functio
     y, squares = Scaled.apply(x, 2.0)  # only one of the results is used
     y.sum().backward()
     require(x.grad, 2000.0 * np.exp(2 * values), 2e-6)
-    with pytest.raises(mlirad.CompileError, match="a tuple of 1 for 2 arguments"):
+    with pytest.raises(mlirad.CompileError, match=r"a tuple of 1 for 2 arguments\n +return g\n") as refused:
         WrongCount.apply(x, x).sum().backward()
+    assert refused.value.filename == __file__ and "called from" in str(refused.value)
+    with pytest.raises(mlirad.CompileError, match="backward belongs to a derivative rule, and always raises"):
+        WithoutBackward.apply(x).sum().backward()
 
 
 def test_a_tape_watches_nests_and_releases() -> None:

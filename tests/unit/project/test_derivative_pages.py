@@ -29,4 +29,4 @@ def test_the_four_ways(monkeypatch: pytest.MonkeyPatch) -> None:
         in (" ".join(page.split()))
     )
     assert str(mlirad.trace(script["L"], 0.5, direction=(1.0,))) in page
-    assert ElementTree.parse(ROOT / "docs" / "pictures" / "step-sizes.svg").getroot().tag.endswith("svg")
+    assert ElementTree.parse(ROOT / "docs" / "gallery" / "derivatives_four_ways.svg").getroot().tag.endswith("svg")

@@ -107,6 +107,11 @@ def calls_back(x: Any) -> Any:
     return 2.0 * calls_itself(x)
 
 
+class CallsItself(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        return self(x) + 1.0
+
+
 def place_of_largest(x: Any) -> Any:
     return x.argmax()
 
@@ -132,6 +137,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
         lambda: ms.grad(calls_itself)(Tensor([1.0])),
         "calls itself and never returns",
         "def calls_itself",
+    ),
+    "a cell that calls itself": (
+        lambda: CallsItself()(Tensor([1.0])),
+        "construct calls itself and never returns",
+        "def construct(self, x: Any) -> Any",
     ),
     "an op without a derivative": (
         lambda: ms.grad(place_of_largest)(Tensor([1.0, 2.0])),
