@@ -63,6 +63,8 @@ class RowNest:
 
 
 def nest_of(op: Operation) -> RowNest | None:
+    """The nest of an op; None if it cannot be cut into rows, or reads a large array by columns: alone, it changes the
+    order of its loops."""
     if isinstance(op, FillOp):
         maps: list[Dims | None] = [(), tuple(range(len(shape_of(op.outputs[0]))))]
         if not maps[1]:
@@ -82,6 +84,8 @@ def nest_of(op: Operation) -> RowNest | None:
         if base is None or DYNAMIC_INDEX in shape:
             return None
         axis = dims.index(0) if 0 in dims else None
+        if axis and axis == len(dims) - 1 and _bytes_of_memref(value.type) > _SMALL:
+            return None
         rows = rows if axis is None else shape[axis]
         accesses.append(RowAccess(value, base, axis, base if _has_rows_of(value, base) else value))
     count = len(op.outputs)
@@ -159,8 +163,11 @@ def _loads(op: GenericOp | FillOp) -> bool:
 
 def _bytes_of(op: Operation) -> int:
     """Of all memory that an op has as operands, of static size."""
-    found = [value.type for value in op.operands if isinstance(value.type, MemRefType)]
-    return sum(prod(map(abs, type.get_shape())) * itemsize(type.element_type) for type in found)
+    return sum(_bytes_of_memref(value.type) for value in op.operands if isinstance(value.type, MemRefType))
+
+
+def _bytes_of_memref(type: MemRefType) -> int:
+    return prod(map(abs, type.get_shape())) * itemsize(type.element_type)
 
 
 @dataclass

@@ -131,3 +131,21 @@ func.func @apart(%x: memref<12x12xf64>, %y: memref<12x12xf64>, %z: memref<12x12x
   }
   func.return
 }
+
+// The second nest goes along the columns of a large array: it keeps to itself, where its loops change places.
+// CHECK-LABEL: func.func @by_columns
+// CHECK-NOT:     scf.for
+// CHECK:         func.return
+func.func @by_columns(%x: memref<80x80xf64>, %y: memref<80x80xf64>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : memref<80x80xf64>) outs(%y : memref<80x80xf64>) {
+  ^bb0(%a: f64, %old: f64):
+    %b = arith.mulf %a, %a : f64
+    linalg.yield %b : f64
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : memref<80x80xf64>) outs(%y : memref<80x80xf64>) {
+  ^bb0(%a: f64, %old: f64):
+    %b = arith.addf %a, %old : f64
+    linalg.yield %b : f64
+  }
+  func.return
+}
