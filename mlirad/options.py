@@ -24,7 +24,8 @@ class Options:
     static_argnums, static_argnames: arguments that the code is specialised on by value. target: who takes over after
     the stage `optimized`. boundscheck: whether indices out of range raise IndexError (without it they are the user's
     responsibility). cache: whether its code is looked for and kept on disk. parallel: whether work on large arrays is
-    shared by threads. checkpoint: how many bytes a reverse sweep may keep of its forward sweep. donate_argnums:
+    shared by threads. fastmath: whether floating-point arithmetic may be reassociated, contracted, and divided by way
+    of reciprocals. checkpoint: how many bytes a reverse sweep may keep of its forward sweep. donate_argnums:
     positional arguments whose arrays may be overwritten by results. of_target: the options that the target declares, by
     name, in order; its class is not loaded before one is given.
     """
@@ -35,6 +36,7 @@ class Options:
     boundscheck: bool = True
     cache: bool = True
     parallel: bool = False
+    fastmath: bool = False
     checkpoint: int | None = None
     donate_argnums: tuple[int, ...] = ()
     of_target: tuple[tuple[str, StaticLeaf], ...] = ()
@@ -42,7 +44,9 @@ class Options:
     @property
     def for_target(self) -> dict[str, Any]:
         """The options for the target, which refuses unknown ones."""
-        return {name: leaf.value for name, leaf in self.of_target} | ({"parallel": True} if self.parallel else {})
+        return {name: leaf.value for name, leaf in self.of_target} | {
+            name: True for name in sorted(SHARED_OPTIONS) if getattr(self, name)
+        }
 
     def with_environment(self) -> Options:
         """These, and those of MLIRAD_TARGET_OPTIONS for this target that the program does not give."""
@@ -55,8 +59,8 @@ class Options:
 
 OWN_OPTIONS = tuple(name for name in Options.__dataclass_fields__ if name != "of_target")
 """The options that `jit` has whatever the target is."""
-SHARED_OPTIONS = frozenset({"parallel"})
-"""Options that a target may declare, too, and then receives."""
+SHARED_OPTIONS = frozenset({"parallel", "fastmath"})
+"""Options that a target may declare, too, and then receives; one that does not refuses True."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from xdsl.dialects import memref, scf
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, ModuleOp, VectorType
 from xdsl.ir import Operation
 
@@ -34,6 +34,7 @@ class Kind(Enum):
     COPIED = "copied"
     VECTORISED = "vectorised"
     SHARED = "shared among threads"
+    ROUNDED = "rounded in any order"
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def of_derivatives(module: ModuleOp) -> Iterator[Fact]:
 
 
 def of_code(module: ModuleOp) -> Iterator[Fact]:
-    """The copied, vectorised and parallel parts of a module in which arrays are memory."""
+    """The copied, vectorised, parallel and reassociable parts of a module in which arrays are memory."""
     widest: dict[SourceLocation, int] = {}
     copies: Counter[tuple[SourceLocation | None, str]] = Counter()
     for op in module.walk():
@@ -123,6 +124,9 @@ def of_code(module: ModuleOp) -> Iterator[Fact]:
             copies[place, _shape(op)] += 1
         elif isinstance(op, scf.ParallelOp):
             yield Fact(Kind.SHARED, place, "the loop over this array", "it is long, and parallel=True asks for it")
+        if _has_flags(op) and place is not None:
+            line = SourceLocation(place.filename, place.lineno)
+            yield Fact(Kind.ROUNDED, line, "the arithmetic of this line", "fastmath=True allows it")
         for result in op.results:
             if isinstance(result.type, VectorType) and place is not None:
                 line = SourceLocation(place.filename, place.lineno)
@@ -133,6 +137,11 @@ def of_code(module: ModuleOp) -> Iterator[Fact]:
         times = "" if count == 1 else f", in {count} places"
         what = f"an array of {shape}{times}"
         yield Fact(Kind.COPIED, place, what, "it is written or handed on here, and its old contents are still needed")
+
+
+def _has_flags(op: Operation) -> bool:
+    flags = op.properties.get("fastmath")
+    return isinstance(flags, arith.FastMathFlagsAttr) and bool(flags.data)
 
 
 def _shape(op: Operation) -> str:

@@ -337,12 +337,13 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         return self if made is function or made == function else kernel_of(made, self.options)
 
     def __repr__(self) -> str:
+        rounding = " with fastmath" if self.options.fastmath else ""
         if self.options.target == Options.target:
-            return f"<mlirad kernel {self.__name__}>"
+            return f"<mlirad kernel {self.__name__}{rounding}>"
         from mlirad.targets.finding import described, find_target
 
         target = find_target(self.options.target, **self.options.for_target)
-        return f"<mlirad kernel {self.__name__} for {described(target)}>"
+        return f"<mlirad kernel {self.__name__} for {described(target)}{rounding}>"
 
 
 _SENT = f".{Kernel.as_sent.attrname}"

@@ -174,7 +174,7 @@ class InsertOp(ElementUpdateOp):
         return [insert(tensor.InsertOp(value, t, as_indices(indices))).result]
 
 
-@op(overwrites=1, complex=True)
+@op(overwrites=1, complex=True, arithmetic=True)
 class AddAtOp(ElementUpdateOp):
     """t with t[i, j, ...] += value."""
 

@@ -212,7 +212,7 @@ def are_distinct(indices: Sequence[SSAValue]) -> bool:
     return np.unique(flat, axis=1).shape == flat.shape
 
 
-@op(overwrites=1, complex=True)
+@op(overwrites=1, complex=True, arithmetic=True)
 class ScatterAddOp(ScatterUpdateOp):
     """t with t[..., i, j, ...] += value. If an index occurs more than once, all its values are added."""
 

@@ -21,7 +21,7 @@ from mlirad.dialect.ops.movement import broadcast_like
 from mlirad.dialect.ops.reduction import ReductionOp
 
 
-@op(np.prod, np.multiply.reduce, complex=True)
+@op(np.prod, np.multiply.reduce, complex=True, arithmetic=True)
 class ProdOp(ReductionOp):
     """The product over axes. Integers wrap."""
 

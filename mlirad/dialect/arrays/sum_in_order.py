@@ -28,7 +28,7 @@ IN_ORDER = "mlirad.in_order"
 """On the addition of a summing loop nest: its terms are added one after the other, in the order of the loops."""
 
 
-@op(linear=True)
+@op(linear=True, arithmetic=True)
 class SumInOrderOp(TwoOperandsOp, PureOp):
     """((start + x[0]) + x[1]) + ..., in row-major order over the axes of x that start does not have.
 

@@ -131,6 +131,7 @@ class NdOp(TypedOp):
         harmless: ClassVar[float]
         partial: ClassVar[frozenset[int]]
         inert: ClassVar[frozenset[int]]
+        arithmetic: ClassVar[bool]
 
     def reference(self, *arrays: Any, **named: Any) -> Any:
         """The op's result, computed by NumPy: a number or an array; for several results a tuple of them."""
@@ -395,6 +396,7 @@ def op(
     partial: Sequence[int] = (),
     inert: Sequence[int] = (),
     complex: bool = False,
+    arithmetic: bool = False,
 ) -> Callable[[type[NdOpT]], type[NdOpT]]:
     """Define an op of mlirad. In IR it represents the functions `spellings` (the first is its reference).
 
@@ -407,8 +409,9 @@ def op(
     are not needed, if the op is not linear. partial: the operands that may have elements which do not reach the result,
     such as a select's branches and the array that a write changes. inert: of several results, those through which no
     derivative flows. complex: whether it takes complex numbers, for which its rules must be right (C-linear, as in
-    JAX); an elementwise op that has `on_complex` also takes them. Raises TypeError for a class that leaves a question
-    unanswered.
+    JAX); an elementwise op that has `on_complex` also takes them. arithmetic: its float instructions are the program's
+    own arithmetic, which `fastmath=True` may round in another order; other ops are formulas, whose accuracy depends on
+    the order. Raises TypeError for a class that leaves a question unanswered.
     """
 
     def define(cls: type[NdOpT]) -> type[NdOpT]:
@@ -436,6 +439,7 @@ def op(
         defined.harmless = harmless
         defined.partial = frozenset(partial)
         defined.inert = frozenset(inert)
+        defined.arithmetic = arithmetic
         defined.takes_complex = complex or cls.on_complex is not NdOp.on_complex
         if is_own:
             _classes.append(defined)

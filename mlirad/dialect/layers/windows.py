@@ -135,7 +135,7 @@ class WindowsOp(WindowingOp):
         return [_generic(x, empty(type), maps, [False] * maps[0].num_dims, body)]
 
 
-@op(overlap, linear=True)
+@op(overlap, linear=True, arithmetic=True)
 class OverlapOp(WindowingOp):
     """x[i] = the sum of all y[j] where i[axes[r]] is the sum of steps[r] * j[r]."""
 

@@ -24,7 +24,7 @@ def _pick(element: Attribute, floating: type[Operation], integer: type[Operation
     return floating if types.is_float(element) else integer
 
 
-@op(np.add, linear=True)
+@op(np.add, linear=True, arithmetic=True)
 class AddOp(BinaryOp):
     """x + y. Integers wrap."""
 
@@ -46,7 +46,7 @@ class AddOp(BinaryOp):
         return x + y
 
 
-@op(np.subtract, linear=True)
+@op(np.subtract, linear=True, arithmetic=True)
 class SubOp(BinaryOp):
     """x - y. Integers wrap."""
 
@@ -68,7 +68,7 @@ class SubOp(BinaryOp):
         return x - y
 
 
-@op(np.multiply)
+@op(np.multiply, arithmetic=True)
 class MulOp(BilinearOp, BinaryOp):
     """x * y. Integers wrap."""
 
@@ -90,7 +90,7 @@ class MulOp(BilinearOp, BinaryOp):
         return x * y
 
 
-@op(np.divide, cost=4, singular=True)
+@op(np.divide, cost=4, singular=True, arithmetic=True)
 class DivOp(BinaryOp):
     """x / y, for floats."""
 
@@ -122,7 +122,7 @@ class DivOp(BinaryOp):
         return complex_formulas.divide(x, y)
 
 
-@op(np.negative, linear=True)
+@op(np.negative, linear=True, arithmetic=True)
 class NegOp(UnaryOp):
     """-x. Integers wrap."""
 

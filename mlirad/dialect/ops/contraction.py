@@ -31,7 +31,7 @@ def labels_of(spec: str) -> tuple[str, str, str]:
     return lhs, rhs, result
 
 
-@op(np.einsum, cost=2, complex=True)
+@op(np.einsum, cost=2, complex=True, arithmetic=True)
 class ContractOp(BilinearOp, PureOp):
     """Einstein summation of two operands: `"ij,jk->ik"` is the matrix product.
 

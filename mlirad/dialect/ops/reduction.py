@@ -120,7 +120,7 @@ class ReductionOp(OneOperandOp, PureOp):
         return Generic((every, tuple(self.kept)), self.combine, self.identity())
 
 
-@op(np.sum, np.add.reduce, linear=True, complex=True)
+@op(np.sum, np.add.reduce, linear=True, complex=True, arithmetic=True)
 class SumOp(ReductionOp):
     """The sum over axes. Integers wrap."""
 

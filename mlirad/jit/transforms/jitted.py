@@ -36,6 +36,8 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     parallel: False; with True, threads share the work on large arrays: as many as `set_num_threads` or
     MLIRAD_NUM_THREADS says, by default one for each processor. Results do not depend on their number, but sums of whole
     arrays are rounded differently than without.
+    fastmath: False; with True, additions and multiplications may be reassociated, x * y + z rounded once, and x / y be
+    x * (1 / y). nan, infinity and the sign of zero mean what they do without.
 
     checkpoint: None, or how many bytes a reverse sweep may keep from its forward sweep. If the tape would be longer,
     loops are checkpointed, and straight-line code is recomputed in segments.
@@ -67,8 +69,9 @@ def options_given(caller: Callable[..., Any], given: dict[str, Any], before: Opt
         if name in held:
             value = held[name]
             held[name] = (value,) if isinstance(value, kind) else tuple(value)
-    if not isinstance(held.get("parallel", False), bool):
-        raise TypeError(f"{caller.__name__}(): parallel is True or False, not {held['parallel']!r}")
+    for name in ("parallel", "fastmath"):
+        if not isinstance(held.get(name, False), bool):
+            raise TypeError(f"{caller.__name__}(): {name} is True or False, not {held[name]!r}")
     _check_budget(caller, held.get("checkpoint"))
     made = replace(before, **held)
     _check_donated(caller, made.donate_argnums, made.static_argnums)

@@ -18,12 +18,13 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, insert, located
 from mlirad.dialect.core.op import Dims
 from mlirad.dialect.core.scalars import number
+from mlirad.lowering.to_linalg.fast_arithmetic import allow_fast, since
 from mlirad.lowering.to_linalg.fusion import FusionPlan, Member, is_uniform
 
 
 @dataclass
 class FusedBody:
-    """The body of a group. values: what each value of the old function is in the new one.
+    """The body of a group. values: what each value of the old function is in the new one. fastmath: see `allow_fast`.
 
     inputs: the arrays that it reads, and along which loops; its block's arguments are their elements, and the result's.
     """
@@ -31,6 +32,7 @@ class FusedBody:
     root: Member
     plan: FusionPlan
     values: Mapping[SSAValue, SSAValue]
+    fastmath: bool
     block: Block = field(default_factory=Block)
     inputs: list[tuple[SSAValue, Dims]] = field(default_factory=list)
     _computed: dict[tuple[SSAValue, Dims], SSAValue] = field(default_factory=dict)
@@ -79,7 +81,11 @@ class FusedBody:
         with located(member.op.location):
             counters = [insert(IndexOp(place[dim])).result for dim in answer.counters]
             accumulator = self.block.args[-1:] if member.reduces else ()
-            return answer.body(*elements, *counters, *accumulator)
+            before = self.block.last_op
+            number = answer.body(*elements, *counters, *accumulator)
+        if self.fastmath:
+            allow_fast(member.op, since(before, self.block))
+        return number
 
 
 def _number_in(array: SSAValue) -> SSAValue:

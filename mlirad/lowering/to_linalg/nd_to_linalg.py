@@ -31,6 +31,7 @@ from mlirad.dialect.core.scalars import number
 from mlirad.dialect.core.upstream import as_index, empty, filled, generic, size_of_axis, written
 from mlirad.errors import CompileError
 from mlirad.lowering.rewriting import erase, in_place_of
+from mlirad.lowering.to_linalg.fast_arithmetic import allow_fast, since
 from mlirad.lowering.to_linalg.fused_body import FusedBody
 from mlirad.lowering.to_linalg.fusion import Fusion, FusionPlan, Member
 from mlirad.lowering.to_linalg.native_calls import native_calls
@@ -41,6 +42,7 @@ class NdToLinalg(ModulePass):
     """Replace every nd op by its `loops()`, and each group of fused ops by one `linalg.generic`.
 
     fuse: whether elementwise intermediates are computed where they are used; else each op is a generic of its own.
+    fastmath: whether the program's arithmetic may be reassociated, contracted, and multiplied by reciprocals.
 
     Before:
 
@@ -50,7 +52,7 @@ class NdToLinalg(ModulePass):
           func.return %y : tensor<4xf64>
         }
 
-    After `mlirad-nd-to-linalg{fuse=true}`:
+    After `mlirad-nd-to-linalg{fuse=true fastmath=false}`:
 
         func.func @f(%x: tensor<4xf64>) -> tensor<4xf64> {
           %0 = tensor.empty() : tensor<4xf64>
@@ -68,9 +70,10 @@ class NdToLinalg(ModulePass):
     name = "mlirad-nd-to-linalg"
 
     fuse: bool = True
+    fastmath: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lowering = _Lowering(Fusion(self.fuse))
+        lowering = _Lowering(Fusion(self.fuse), self.fastmath)
         functions = list(op.ops)
         for function in functions:
             assert function.parent is not None
@@ -90,6 +93,7 @@ class _Lowering:
     """values: what each value of the old function is in the new one. fills: fills made for values of the old one."""
 
     fusion: Fusion
+    fastmath: bool
     values: dict[SSAValue, SSAValue] = field(default_factory=dict)
     fills: list[tuple[SSAValue, FillOp]] = field(default_factory=list)
 
@@ -119,11 +123,16 @@ class _Lowering:
         if isinstance(answer, SizeOf):
             return [self._asked_size(op.operands[answer.operand], answer.axis)]
         operands = [self.values[operand] for operand in op.operands]
-        if isinstance(answer, tuple):
-            return [each.body(*operands) for each in answer]
         before = insertion_point().block.last_op
+        if isinstance(answer, tuple):
+            numbers = [each.body(*operands) for each in answer]
+            if self.fastmath:
+                allow_fast(op, since(before, insertion_point().block))
+            return numbers
         results = native_calls(answer, operands) if isinstance(answer, NativeCalls) else answer.build(*operands)
-        _keep_bound(op, op.results, _since(before, insertion_point().block))
+        if self.fastmath:
+            allow_fast(op, since(before, insertion_point().block))
+        _keep_bound(op, op.results, since(before, insertion_point().block))
         for old, new in zip(op.results, results, strict=False):
             if isinstance(new.owner, FillOp):
                 self.fills.append((old, new.owner))
@@ -137,9 +146,9 @@ class _Lowering:
         sizes = [self._size(root.result, axis) for axis, size in enumerate(shape) if size < 0]
         before = insertion_point().block.last_op
         memory = empty(type, sizes)
-        _keep_bound(root.op, [root.result], _since(before, insertion_point().block))
+        _keep_bound(root.op, [root.result], since(before, insertion_point().block))
         out = self._accumulator(root, memory)
-        body = FusedBody(root, plan, self.values)
+        body = FusedBody(root, plan, self.values, self.fastmath)
         yielded = body.build(element)
         body.block.add_op(YieldOp.create(operands=[yielded], location=current_location()))
         inputs = [self.values[array] for array, _ in body.inputs]
@@ -227,14 +236,6 @@ def _sweep(block: Block) -> None:
         if is_known and op.results and all(result.first_use is None for result in op.results) and is_removable(op):
             erase(op)
         op = before
-
-
-def _since(before: Operation | None, block: Block) -> Iterator[Operation]:
-    """The ops of a block behind one of them."""
-    op = block.first_op if before is None else before.next_op
-    while op is not None:
-        yield op
-        op = op.next_op
 
 
 def _signless(attribute: Attribute) -> Attribute:

@@ -30,7 +30,8 @@ class CpuTarget(Target):
     """The host's processor. `vector_bytes`: width of the vectors, one of WIDTHS, also if the processor has narrower
     registers; by default the width of the widest ones that pay.
 
-    parallel: whether threads share the work of large nests.
+    parallel: whether threads share the work of large nests. fastmath: whether arithmetic may be rounded in another
+    order.
     """
 
     name: ClassVar[str] = "cpu"
@@ -41,6 +42,7 @@ class CpuTarget(Target):
 
     vector_bytes: int | None = None
     parallel: bool = False
+    fastmath: bool = False
 
     def __post_init__(self) -> None:
         value = self.vector_bytes
@@ -71,7 +73,7 @@ class CpuTarget(Target):
         )
 
     def _to_linalg(self, module: ModuleOp) -> ModuleOp:
-        return _passes(lambda: _linalg(self.parallel))(module)
+        return _passes(lambda: _linalg(self.parallel, self.fastmath))(module)
 
     def _to_buffers(self, module: ModuleOp) -> ModuleOp:
         return _passes(lambda: _bufferized(self.parallel))(module)
@@ -80,7 +82,7 @@ class CpuTarget(Target):
         from mlirad.targets.cpu.vector_width import choose_width
 
         width = self.vector_bytes or choose_width(module, self.width)
-        return _passes(lambda: _loops(width, self.parallel))(module)
+        return _passes(lambda: _loops(width, self.parallel, self.fastmath))(module)
 
     def _emit(self, module: ModuleOp) -> str:
         from mlirad.targets.cpu.emit.module import emit_llvm
@@ -141,7 +143,7 @@ def _assemble(text: str) -> str:
     return assemble(text)
 
 
-def _linalg(parallel: bool) -> list[ModulePass]:
+def _linalg(parallel: bool, fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.delay_clears import DelayClears
     from mlirad.lowering.to_linalg.gather_slices import GatherSlices
     from mlirad.lowering.to_linalg.merge_nests import MergeNests
@@ -150,7 +152,7 @@ def _linalg(parallel: bool) -> list[ModulePass]:
 
     # A nest that stores an array and adds up its columns could only be shared without vectors.
     merging = [] if parallel else [MergeNests()]
-    return [WidenHalves(), DelayClears(), GatherSlices(), NdToLinalg(), *merging]
+    return [WidenHalves(), DelayClears(), GatherSlices(), NdToLinalg(fastmath=fastmath), *merging]
 
 
 def _bufferized(parallel: bool) -> list[ModulePass]:
@@ -162,8 +164,9 @@ def _bufferized(parallel: bool) -> list[ModulePass]:
     return [Bufferize(), PlanArena()] if parallel else [Bufferize(), ShareRows(), PlanArena()]
 
 
-def _loops(vector_bytes: int, parallel: bool) -> list[ModulePass]:
+def _loops(vector_bytes: int, parallel: bool, fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.registers.carry_numbers import CarryNumbers
+    from mlirad.lowering.registers.hoist_reciprocals import HoistReciprocals
     from mlirad.lowering.registers.keep_in_registers import KeepInRegisters
     from mlirad.lowering.to_loops.expand_math import ExpandMath
     from mlirad.lowering.to_loops.linalg_to_loops import LinalgToLoops
@@ -172,5 +175,6 @@ def _loops(vector_bytes: int, parallel: bool) -> list[ModulePass]:
         LinalgToLoops(vector_bytes=vector_bytes, parallel=parallel),
         CarryNumbers(),
         KeepInRegisters(),
+        *([HoistReciprocals()] if fastmath else []),
         ExpandMath(),
     ]

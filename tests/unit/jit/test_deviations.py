@@ -805,6 +805,21 @@ def test_complex_vectors_do_not_turn() -> None:
     assert np.max(np.abs(moved)) > 0.1
 
 
+@row("with `fastmath=True`")
+def test_fastmath_rounds_in_another_order() -> None:
+    def summed(x, y):
+        total = 0.0
+        for i in range(x.size):
+            total += x[i] / y
+        return total
+
+    x = np.sqrt(np.arange(1.0, 1001.0))
+    exact, fast = mlirad.jit(summed), mlirad.jit(summed, fastmath=True)
+    assert exact(x, 3.0) == summed(x, 3.0) != fast(x, 3.0)
+    assert fast(x, 3.0) == pytest.approx(summed(x, 3.0), rel=1e-13)
+    assert exact(1e-310 * x, 1e-310) < math.inf == fast(1e-300 * x, 1e-310)
+
+
 @row("`np.reciprocal(0j)`")
 def test_the_reciprocal_of_complex_zero() -> None:
     found = mlirad.jit(lambda z: np.reciprocal(z))(np.zeros(1, complex))

@@ -136,7 +136,7 @@ def test_an_option_reaches_the_code(width: int) -> None:
 
 
 def test_an_unknown_option_names_those_there_are(toy) -> None:
-    own = "static_argnums, static_argnames, target, boundscheck, cache, parallel, checkpoint, donate_argnums"
+    own = "static_argnums, static_argnames, target, boundscheck, cache, parallel, fastmath, checkpoint, donate_argnums"
     with pytest.raises(TypeError) as caught:
         mlirad.jit(energy, vectors=4)
     assert str(caught.value) == (
