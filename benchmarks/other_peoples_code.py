@@ -132,7 +132,7 @@ def difference(
 def reason(error: CompileError) -> str:
     """Why a function is refused: for the code of a library, what in it is not compiled."""
     hint = error.hint or ""
-    marker = "its code does what is not compiled: "
+    marker = "its code uses what is not compiled: "
     return hint.partition(marker)[2].rstrip(")") if marker in hint else error.message
 
 

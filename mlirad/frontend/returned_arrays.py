@@ -130,7 +130,7 @@ class ReturnedArrays:
             held = self._context.state.held.get(each.cell)
             if isinstance(held, Poison):
                 raise self._context.refusal(
-                    "the result may be either of two arrays, of sizes that only the run knows", held.hint
+                    "the result may be either of two arrays, whose sizes are known only at run time", held.hint
                 )
 
     def _new(self, array: Ref) -> ArrayResult:

@@ -1,4 +1,4 @@
-"""Calls of functions of the library that make arrays, of sizes that only the run knows too."""
+"""Calls of functions of the library that make arrays, whose sizes are known only at run time too."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def flags(context: Context, array: Ref) -> Value:
     views = [alternative.view for alternative in array.alternatives]
     if any(is_unknown(view) or not is_static(view.shape) for view in views):
         raise context.refusal(
-            "how this array lies in memory is not known while compiling", "use a copy of it: x.copy()"
+            "the memory layout of this array is unknown while compiling", "use a copy of it: x.copy()"
         )
     found = set()
     for view in views:
@@ -152,7 +152,7 @@ def flags(context: Context, array: Ref) -> Value:
         in_c, in_f, either = asked.c_contiguous, asked.f_contiguous, asked.forc
         found.add(Flags(not view.readonly, in_c, in_f, asked.contiguous, asked.fortran, asked.fnc, either))
     if len(found) > 1:
-        raise context.refusal("the flags of the arrays that this may be differ", "use a copy of it: x.copy()")
+        raise context.refusal("this may be one of several arrays, and their flags differ", "use a copy of it: x.copy()")
     (known,) = found
     names = tuple(field.name for field in fields(Flags))
     return context.new_object(Entry(Flags, names, tuple(Static(getattr(known, each)) for each in names)))

@@ -79,7 +79,7 @@ def is_same(context: Context, left: Value, right: Value) -> bool:
             storage.entry_of(context, left).borrowed and storage.entry_of(context, right).borrowed
         ):
             return left.number == right.number
-        raise context.refusal("whether two lists or dicts of the caller are one is not known", "use ==")
+        raise context.refusal("whether two lists or dicts of the caller are the same one is not known", "use ==")
     raise context.refusal("`is` is compiled for None, bools and objects known at compile time", "use ==")
 
 
@@ -224,7 +224,7 @@ def contains(context: Context, item: Value, container: Value) -> Truth:
         )
     things = sequence(context, container)
     if things is None:
-        wanted = storage.static(context, item, "what is looked for by `in`")
+        wanted = storage.static(context, item, "the item searched for by `in`")
         within = None if isinstance(container, Static) else iteration.elements(context, container)
         searched = (
             storage.operand(context, container)

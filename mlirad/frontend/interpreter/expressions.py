@@ -120,7 +120,7 @@ def binary(context: Context, op: ast.operator, left: Value, right: Value) -> Val
         raise context.refusal("operators of sets are not compiled", "compute the set outside, or use a frozenset")
     if isinstance(op, ast.Mod) and isinstance(a, str) and is_static(b) and not purity.has_plain_operands(a, b):
         kind = type(b).__name__
-        raise context.refusal(f"the text of an object of class {kind} is not the same at any time", "make it outside")
+        raise context.refusal(f"the text of an object of class {kind} may change between calls", "make it outside")
     if isinstance(op, ast.MatMult) or isinstance(left, Tuple | Object) or isinstance(right, Tuple | Object):
         result = indices.computed(context, lambda: function(a, b))
         return indices.laid_out(context, result, UFUNCS[type(op)], (left, right), {})
@@ -158,7 +158,7 @@ def sequences(context: Context, op: ast.operator, left: Value, right: Value) -> 
 def united(context: Context, first: Entry, second: Entry) -> Entry:
     """`first | second` for dicts."""
     if (first.kind, second.kind) != (dict, dict):
-        raise context.refusal("| of lists is no operation of Python")
+        raise context.refusal("| is not defined for lists")
     items = dict(zip(first.keys, first.items, strict=True)) | dict(zip(second.keys, second.items, strict=True))
     return Entry(dict, tuple(items), tuple(items.values()))
 

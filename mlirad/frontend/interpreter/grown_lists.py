@@ -43,7 +43,7 @@ from mlirad.frontend.values.values import Buffer, Entry, Growth, Object, Ref, St
 
 # A list with at most this many elements is split where its elements are needed one by one.
 LISTED = 200
-WRITTEN = "this changes what was appended to a list, and the list refers to it"
+WRITTEN = "this changes an object that was appended to a list, and the list refers to it"
 
 
 class NeedList(NeedStatic):
@@ -63,7 +63,7 @@ def need_list(context: Context, growth: Growth, why: str, hint: str) -> NoReturn
     if not growth.may_unroll:
         raise refusal
     refusal.is_deferred = True  # its place is here, even if it is raised elsewhere
-    raise NeedList({("loop", growth.loop)}, "what is done with a list that it appends to", refusal)
+    raise NeedList({("loop", growth.loop)}, "the use of a list that it appends to", refusal)
 
 
 def listed(context: Context, entry: Entry) -> Entry:
@@ -73,8 +73,8 @@ def listed(context: Context, entry: Entry) -> Entry:
     if is_short(entry):
         assert isinstance(count, Static)
         return Entry.of_list(tuple(element_at(context, entry, constant(k, types.I64)) for k in range(count.value)))
-    what = "this needs the elements of a list that a loop has filled one by one"
-    return need_list(context, growth, what, "use np.array(xs), len(xs), xs[i] and loops over it only")
+    what = "this needs the separate elements of a list that a loop has filled"
+    return need_list(context, growth, what, "use only np.array(xs), len(xs), xs[i] and loops over it")
 
 
 def require_free(context: Context, number: int) -> None:
@@ -170,8 +170,8 @@ def stacked(context: Context, entry: Entry) -> Traced:
     element = growth.element
     is_floats = isinstance(element, NumberElement) and element.dtype == np.float64
     if isinstance(element, Group) and not is_row(element):
-        why = "no array can be made of a list of such elements"
-        need_list(context, growth, why, "keep a list for each of them")
+        why = "no array can be made from a list of such elements"
+        need_list(context, growth, why, "keep a separate list for each of their parts")
     if not is_floats:
         # NumPy makes a float array of shape (0,) from an empty list, whatever type its elements would have had.
         empty = "a list that a loop fills is empty: its elements have no shape"
@@ -293,7 +293,7 @@ def with_room(context: Context, entry: Entry, growth: Growth, capacity: Expr | N
     return Entry(list, (growth,), (length, *map(Buffer, made)))
 
 
-_UNLIKE = "this element is not of the type and shape of the others in a list that a loop fills"
+_UNLIKE = "this element differs in type or shape from the others in a list that a loop fills"
 
 
 def is_short(entry: Entry) -> bool:

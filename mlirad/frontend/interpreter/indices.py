@@ -97,11 +97,14 @@ def viewed(context: Context, array: Ref, function: Callable[..., Any], *args: An
     if all(view is None for view in views):
         unknown = any(numpy_strides.is_unknown(alternative.view) for alternative in array.alternatives)
         if unknown and is_seen(context, array):
-            raise context.refusal("whether this is a view depends on how the array lies in memory", ".copy() it first")
+            raise context.refusal(
+                "whether this is a view depends on the memory layout of the array", "copy it first: x.copy()"
+            )
         return None
     if any(view is None for view in views):
         raise context.refusal(
-            "this is a view of one of the arrays it may stand for, and a copy of another", ".copy() it"
+            "this may be one of several arrays: the result is a view of one, and a copy of another",
+            "copy it first: x.copy()",
         )
     return distinct(array.seen_as(views, lambda view: function(view, *args, **kwargs)))
 

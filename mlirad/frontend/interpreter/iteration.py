@@ -112,7 +112,7 @@ def length_of(context: Context, value: Value) -> int | Traced:
             return len(storage.entry_of(context, value).items)
         case Object():
             kind = storage.entry_of(context, value).kind
-            text = f"the length of a {kind.__name__}, and going through it, are not compiled"
+            text = f"the length of a {kind.__name__}, and iterating over it, are not compiled"
             raise context.refusal(text, "name its fields")
         case Ref() if value.ndim:
             return visible(value.shape[0])
@@ -277,7 +277,7 @@ def opened(context: Context, value: Value) -> Value:
     if (found := special_methods.special(context, value, "__iter__")) is not None:
         if special_methods.users_class(context, found) is not None:
             hint = "return iter(...) of a list or an array from __iter__"
-            raise context.refusal("a loop that calls __next__ of the user's class is not compiled", hint)
+            raise context.refusal("a loop that calls __next__ of a user's class is not compiled", hint)
         return opened(context, found)
     if isinstance(value, Lazy) and value.used is not None and value.kind is not islice:
         taken = taken_of(context, value)
@@ -334,7 +334,7 @@ def next_of(context: Context, value: Value, default: Value | None) -> Value:
     if isinstance(taken, Traced) or isinstance(length, Traced):
         if default is not None:
             hint = "compare the length with an if"
-            raise context.refusal("whether next() takes the default is known at run time only", hint)
+            raise context.refusal("whether next() takes the default is known only at run time", hint)
         left = length_of_rest(length, taken)
         assert isinstance(left, Traced)
         check(left.expr > 0, "StopIteration", "")
@@ -354,7 +354,7 @@ def require_no_generator(context: Context, value: Value) -> None:
     """A generator runs when it is used. Its values can be computed where it is written only if it is used at once."""
     of_builtin = context.active and is_in_library(context.frame.source.filename)
     if value.__class__ not in SIMPLE and not of_builtin and any(map(is_generator, inside(value))):
-        raise context.refusal("a generator that is not used up at once is not compiled", "write a list: [... for ...]")
+        raise context.refusal("a generator that is not consumed at once is not compiled", "write a list: [... for ...]")
 
 
 def number_of_range(context: Context, start: Any, step: Any, index: Any) -> Value:

@@ -41,10 +41,10 @@ def chosen_item(context: Context, items: tuple[Value, ...], index: Traced, kind:
     if isinstance(element, ArrayElement) and len(arrays) == len(items) and all(a.view.is_static for a in arrays):
         return indices.distinct(Ref(arrays, grown_lists.position(context, entry, index, f"{kind} index out of range")))
     if all(isinstance(item, Static) and isinstance(item.value, str) for item in items):
-        why = f"the index into {what} is known at run time only, and texts are known at compile time only"
+        why = f"the index into {what} is known only at run time, and texts are known only at compile time"
         raise context.refusal(why, "return the index, and take the text outside")
     if element is None or not all(isinstance(leaf, NumberElement) for leaf in leaves(element)):
-        why = f"the index into {what} is known at run time only, and its elements are not of one type and shape"
+        why = f"the index into {what} is known only at run time, and its elements differ in type or shape"
         raise context.refusal(why, "return the index, or use an array: np.array(xs)[i]")
     grown = grown_lists.with_room(context, entry, Growth(element, context.fresh(), None, False), None)
     return grown_lists.element_at(

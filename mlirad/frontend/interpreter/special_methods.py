@@ -108,9 +108,9 @@ def by_methods(context: Context, names: Methods, left: Value, right: Value) -> V
         pass  # NumPy leaves it to them
     elif second is not None and _is_of_numpy(left) and _has(second, names[1]):
         hint = f"write float(x) if it is a number, or call a method of {second.__name__}"
-        raise context.refusal(f"NumPy computes with {kind_of(left)} and an object as with an array of objects", hint)
+        raise context.refusal(f"NumPy treats {kind_of(left)} and an object as arrays of objects", hint)
     elif first is not None and isinstance(right, Ref) and not _has(first, names[0]) and not is_arithmetic:
-        raise context.refusal(f"NumPy compares {kind_of(right)} with an object as with an array of objects")
+        raise context.refusal(f"NumPy compares {kind_of(right)} with an object as arrays of objects")
     for receiver, name, other in asked:
         found = special(context, receiver, name, other)
         if found is not None and not (isinstance(found, Static) and found.value is NotImplemented):
@@ -125,7 +125,7 @@ def no_operator(context: Context, spelled: str, *operands: Value) -> DTypeError:
         kind_of(value) if kind is None else f"an object of class {kind.__name__}"
         for value, kind in zip(operands, kinds, strict=True)
     )
-    return DTypeError(f"{spelled} of {named} is no operation of theirs", context.location)
+    return DTypeError(f"{spelled} is not defined for {named}", context.location)
 
 
 def _has(kind: type, name: str) -> bool:

@@ -151,8 +151,8 @@ def operand(context: Context, value: Value) -> Any:
             if entry.kind is list:
                 return items
         case Lazy() if value.kind is str:
-            what = "a text with a number in it that only the run knows is compiled in print, raise and assert only"
-            raise context.refusal(what, "print it, or make it outside")
+            what = "text that contains a run-time number is compiled only in print, raise and assert"
+            raise context.refusal(what, "print it, or compose it outside")
     raise context.refusal(f"{described(context, value)} cannot be an operand here")
 
 
@@ -169,7 +169,7 @@ def changing(context: Context, value: Any) -> UnsupportedSyntaxError:
     if isinstance(value, Iterator):
         return context.refusal(f"an iterator ({kind}) is used up by the first call", "make a list of it outside")
     hint = "take numbers, arrays, lists, dicts and tuples out of it first, or read its attributes"
-    return context.refusal(f"what an object of class {kind} holds may be changed between calls", hint, DEVIATIONS)
+    return context.refusal(f"the contents of an object of class {kind} may change between calls", hint, DEVIATIONS)
 
 
 def result(context: Context, value: Any, strides: tuple[int, ...] | None = None) -> Value:

@@ -35,11 +35,11 @@ class Disagreements:
         x, y = kind_of(a), kind_of(b)
         is_of_data = _is_of_data(a, b)
         if self.loop is None:
-            hint = "make a selection of the other one too: y[np.ones(len(y), bool)]" if is_of_data else None
+            hint = "make the other one a selection too: y[np.ones(len(y), bool)]" if is_of_data else None
             why = f"is {x} on one path and {y} on another"
             return self.poison(place, why, hint or "give both the same type")
         if isinstance(a, Ref) and isinstance(b, Ref):
-            hint = "begin with a selection too: y = y[np.ones(len(y), bool)]" if is_of_data else "preallocate it"
+            hint = "start from a selection too: y = y[np.ones(len(y), bool)]" if is_of_data else "preallocate it"
             return self.poison(place, f"is {x} before the loop and {y} after an iteration", hint)
         if is_number(a) and isinstance(b, Ref):
             hint = f"start from np.zeros({b.shape})"
@@ -49,7 +49,7 @@ class Disagreements:
 
     def copied(self, place: Place) -> Poison:
         """Why an array that a join has copied may not be written, nor the copy."""
-        why = "may be either of two arrays here, of sizes that only the run knows, and one of them is written"
+        why = "may be either of two arrays here, whose sizes are known only at run time, and one of them is written"
         return self.poison(place, why, "make it a copy on both paths: y = x.copy()")
 
     def undecided(self, place: Place, a: Static | Traced, b: Static | Traced) -> Poison:
@@ -81,18 +81,18 @@ class Disagreements:
         kinds = {left.kind, right.kind} - {list, dict}
         if kinds:
             name = min(kind.__name__ for kind in kinds)
-            hint = "assign all attributes in __init__, in one order"
+            hint = "assign all attributes in __init__, always in the same order"
             return Poison(f"which attributes this {name} has depends on data", self.location, self.loop, hint)
         if left.kind is list and (owner := left.borrowed or right.borrowed) is not None:
-            why = f"by how much this changes the length of {owner.name} is known at run time only"
+            why = f"the change in the length of {owner.name} is known only at run time"
             return Poison(why, self.location, self.loop, "append to a list that is made here, and return it")
         hint = "use an array and a count"
         if element is not None or left.kind is not list or self.loop is None:
             why = f"the length of this {left.kind.__name__} depends on data"
         else:
-            why = "this list gets longer in the loop, and its elements have no one type and shape"
+            why = "this list grows in the loop, and its elements differ in type or shape"
             if any(isinstance(item, Ref) and not is_static(item.shape) for item in (*left.items, *right.items)):
-                why = "this list gets longer in the loop, and only the run knows the sizes of its arrays"
+                why = "this list grows in the loop, and the sizes of its arrays are known only at run time"
                 hint = "put them into one array, made before the loop: out[i : i + n] = part"
         grows = None if element is None else (number, element)
         return Poison(why, self.location, self.loop, hint, grows)

@@ -308,7 +308,7 @@ class Merge:
         keys = sorted({*left, *right}, key=_key_order)
         if set(left) != set(right) and not all(view.is_static for view in (*left.values(), *right.values())):
             # On the side that does not use it, a view must have the size of the one that is used.
-            why = "may be either of two arrays here, whose sizes are known at run time only"
+            why = "may be either of two arrays here, whose sizes are known only at run time"
             return self.why.poison(place, why, hint="give each a .copy()")
         alternatives = tuple(
             Alternative(key[0], self.view((place, "view", key), left.get(key), right.get(key))) for key in keys

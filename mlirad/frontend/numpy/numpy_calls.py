@@ -86,7 +86,7 @@ def evaluated(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
     result = function(*args, **kwargs) if purity.is_pure_call(function, tuple(args), dict(kwargs)) else NotImplemented
     if result is NotImplemented or not purity.is_result(result):
         hint = "compute it outside, and pass the result in"
-        raise UnsupportedSyntaxError(f"{spelling(function)} of these arguments is not the same at any time", hint=hint)
+        raise UnsupportedSyntaxError(f"{spelling(function)} of these arguments may differ between calls", hint=hint)
     return result
 
 

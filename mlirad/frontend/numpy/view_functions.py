@@ -137,7 +137,7 @@ def _ravelled(view: View, order: Any = None) -> View | None:
 def _in_memory_order(view: View) -> View | None:
     """`x.ravel("K")`: the elements in their order in memory."""
     if not is_static(view.shape) or max(map(abs, view.strides)) >= UNKNOWN_STRIDE:
-        raise UnsupportedSyntaxError("order='K' depends on how the array lies in memory", hint="leave it out")
+        raise UnsupportedSyntaxError("order='K' depends on the memory layout of the array", hint="leave it out")
     axes = sorted(range(view.ndim), key=lambda axis: -abs(view.strides[axis]))
     ordered = view.affine(axes)
     if shadow(ordered.shape, ordered.strides).flags.c_contiguous:

@@ -50,7 +50,7 @@ def reported(error: CompileError) -> CompileError:
     if error.library is None:
         return error
     name, location = error.library
-    cause = f"its code does what is not compiled: {error.message}"
+    cause = f"its code uses what is not compiled: {error.message}"
     known = coverage.hint_of_kind(name)
     hint = known or (cause if name.startswith("np.") else f"write it with NumPy's functions ({cause})")
     refusal = UnsupportedSyntaxError(f"{name} is not supported", location, hint)

@@ -83,7 +83,7 @@ def source_of(function: FunctionType) -> Source:
         "if the file was changed after it was imported, reload the module or restart Python; if a decorator or an "
         "import hook rewrites functions, leave this one out"
     )
-    why = f"what Python runs as {name} is not what its source says: the source, or the function's code, has changed"
+    why = f"the code of {name} is not what its source says: one of the two has changed"
     raise UnsupportedSyntaxError(why, location, hint, FUNCTIONS)
 
 

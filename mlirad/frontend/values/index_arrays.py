@@ -231,8 +231,8 @@ class _Reading:
         if len(self.masks) == 1 and len(self.masks[0].axes) == len(axes):
             return ArrayIndex(basic, None, dataclasses.replace(self.masks[0], at=at))
         if any(mask.is_number for mask in self.masks):
-            text = "a bool known at run time only is not compiled beside other index arrays"
-            raise UnsupportedSyntaxError(text, hint="use one after the other, or np.where")
+            text = "a bool known only at run time is not compiled next to other index arrays"
+            raise UnsupportedSyntaxError(text, hint="index in two steps, or use np.where")
         values = list(self.values)
         for mask in self.masks:
             first = axes.index(mask.axes[0])

@@ -40,7 +40,9 @@ def install(meanings: Meanings) -> None:
 
 def meanings() -> Meanings:
     if _installed is None:
-        raise RuntimeError("what operators on values compile to is not installed: numpy_calls.py has not been imported")
+        raise RuntimeError(
+            "the functions that compile operators are not installed: numpy_calls.py has not been imported"
+        )
     return _installed
 
 

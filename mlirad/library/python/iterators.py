@@ -159,7 +159,9 @@ def nditer(op: Any, flags: Any = (), op_flags: Any = (), *, order: str | None = 
     is_fortran = order == "F" or (order == "A" and array.flags.fortran)
     if order == "K" and array.ndim > 0 and not array.flags.c_contiguous:
         if not array.flags.f_contiguous:
-            raise NotImplementedError("np.nditer of an array that is not contiguous", 'give it an order: order="C"')
+            raise NotImplementedError(
+                "np.nditer of an array that is not contiguous is not compiled", 'give it an order: order="C"'
+            )
         is_fortran = True
     if ("c_index" in flags and is_fortran) or ("f_index" in flags and not is_fortran and array.ndim > 1):
         raise NotImplementedError("np.nditer with an index in another order is not compiled", "use multi_index")

@@ -110,11 +110,17 @@ def _between(rng: Any, low: Any, high: Any, size: Any, kind: Any, endpoint: bool
 def _between_arrays(rng: Any, low: Any, high: Any, size: Any, kind: Any, endpoint: bool) -> Any:
     """Integers between arrays of bounds: one call for each element."""
     if kind.itemsize < 4:
-        raise NotImplementedError("integers of 8 or 16 bits between arrays of bounds", "draw in a loop over the bounds")
+        raise NotImplementedError(
+            "integers of 8 or 16 bits between arrays of bounds are not compiled", "draw in a loop over the bounds"
+        )
     if low.dtype.kind not in "biu" or high.dtype.kind not in "biu":
-        raise NotImplementedError("integers between bounds that are floats", "convert them: low.astype(np.int64)")
+        raise NotImplementedError(
+            "integers between bounds that are floats are not compiled", "convert them: low.astype(np.int64)"
+        )
     if low.dtype == np.uint64 or high.dtype == np.uint64 or kind == np.uint64:
-        raise NotImplementedError("uint64 integers between arrays of bounds", "draw in a loop over the bounds")
+        raise NotImplementedError(
+            "uint64 integers between arrays of bounds are not compiled", "draw in a loop over the bounds"
+        )
     first, last = low.astype(np.int64), high.astype(np.int64)
     shape = shape_of_draw(size, first, last)
     least, most = limits_of(kind)

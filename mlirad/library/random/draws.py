@@ -101,7 +101,9 @@ def filled(rng: Any, function: str, size: Any, dtype: Any, out: Any, name: str) 
 def require_output(out: Any, kind: Any, size: Any) -> None:
     """Raise NumPy's errors for an array for results; refuse arrays that are not row-major."""
     if not out.flags.c_contiguous:
-        raise NotImplementedError("out= of an array that is not row-major", "write out[...] = rng.random(out.shape)")
+        raise NotImplementedError(
+            "out= of an array that is not row-major is not compiled", "write out[...] = rng.random(out.shape)"
+        )
     if out.dtype != kind:
         raise TypeError(f"Supplied output array has the wrong type. Expected {kind}, got {out.dtype}")
     if size is not None and np.empty(size).shape != out.shape:

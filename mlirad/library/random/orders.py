@@ -16,7 +16,8 @@ from mlirad.library.random.draws import drawn, number_of
 def shuffle(self: Any, x: Any, axis: int = 0) -> None:
     if not isinstance(x, np.ndarray):
         raise NotImplementedError(
-            "rng.shuffle of anything but an array", "order = rng.permutation(len(x)) is its order"
+            "rng.shuffle of anything but an array is not compiled",
+            "shuffle the indices: order = rng.permutation(len(x))",
         )
     axis = normalize_axis_index(axis, x.ndim)
     rows = x if axis == 0 else np.swapaxes(x, 0, axis)

@@ -51,7 +51,7 @@ def multinomial(self: Any, n: Any, pvals: Any, size: Any = None) -> Any:
     p = np.asarray(pvals, np.float64)
     if np.ndim(n) > 0 or p.ndim != 1:
         raise NotImplementedError(
-            "rng.multinomial of arrays of n, or of several rows of pvals", "write a loop over the rows"
+            "rng.multinomial of arrays of n, or of several rows of pvals, is not compiled", "write a loop over the rows"
         )
     n, count = int(n), p.shape[0]
     if n < 0:

@@ -50,11 +50,15 @@ def coo_product(a: Any, x: Any) -> Any:
 def _zeros(a: Any, x: Any, rows: int, columns: int) -> Any:
     """An empty array for the product."""
     if not isinstance(x, np.ndarray):
-        raise NotImplementedError("a sparse matrix times anything but an array", "write x.toarray(), or np.array(x)")
+        raise NotImplementedError(
+            "a sparse matrix times anything but an array is not compiled", "write x.toarray(), or np.array(x)"
+        )
     if x.ndim == 0:
         raise ValueError("Scalar operands are not allowed, use '*' instead")
     if x.ndim > 2:
-        raise NotImplementedError("a sparse matrix times an array of more than two axes", "write a loop")
+        raise NotImplementedError(
+            "a sparse matrix times an array of more than two axes is not compiled", "write a loop"
+        )
     if x.shape[0] != columns:
         raise ValueError("matmul: dimension mismatch: the matrix has another number of columns than the array has rows")
     return np.zeros((rows, *x.shape[1:]), np.result_type(a.data.dtype, x.dtype))
@@ -63,20 +67,24 @@ def _zeros(a: Any, x: Any, rows: int, columns: int) -> Any:
 def product_from_left(a: Any, x: Any) -> Any:
     """x @ a."""
     if not isinstance(x, np.ndarray):
-        raise NotImplementedError("anything but an array times a sparse matrix", "write x.toarray(), or np.array(x)")
+        raise NotImplementedError(
+            "anything but an array times a sparse matrix is not compiled", "write x.toarray(), or np.array(x)"
+        )
     return a.T @ x if x.ndim < 2 else (a.T @ x.T).T
 
 
 def scaled(a: Any, factor: Any) -> Any:
     """a * factor, for a number."""
     if isinstance(factor, np.ndarray):
-        raise NotImplementedError("'*' of a sparse matrix and an array", "write a @ x, or compute with its data")
+        raise NotImplementedError(
+            "'*' of a sparse matrix and an array is not compiled", "write a @ x, or compute with its data"
+        )
     return _of_data(a, a.data * factor)
 
 
 def divided(a: Any, divisor: Any) -> Any:
     if isinstance(divisor, np.ndarray):
-        raise NotImplementedError("a sparse matrix over an array", "compute with its data")
+        raise NotImplementedError("a sparse matrix divided by an array is not compiled", "compute with its data")
     return _of_data(a, a.data / divisor)
 
 

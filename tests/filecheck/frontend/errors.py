@@ -63,7 +63,7 @@ def functions(x):
 # CHECK-NEXT: errors.py:[[# @LINE - 4]]:12: np.roots is not supported
 # CHECK-NEXT:     return np.roots(x)
 # CHECK-NEXT:            ^~~~~~~~~~~
-# CHECK-NEXT:   help: its code does what is not compiled: the size of an array must be known at compile time
+# CHECK-NEXT:   help: its code uses what is not compiled: the size of an array must be known at compile time
 refuse(functions, np.ones(3))
 
 
@@ -153,7 +153,7 @@ def calls_a_helper(x):
 # CHECK-NEXT:   called from {{.*}}errors.py:[[# @LINE - 7]]:12
 # CHECK-NEXT:     return helper(y)
 # CHECK-NEXT:            ^~~~~~~~~
-# CHECK-NEXT:   help: its code does what is not compiled: the size of an array must be known at compile time
+# CHECK-NEXT:   help: its code uses what is not compiled: the size of an array must be known at compile time
 refuse(calls_a_helper, np.ones(9))
 
 

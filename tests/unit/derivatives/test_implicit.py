@@ -286,7 +286,9 @@ def test_an_equation_does_not_draw() -> None:
         return mlirad.minimize(lambda x, rng: (x - a * rng.normal()) ** 2, 0.5, rng)
 
     for function in (around, as_parameter):
-        with pytest.raises(mlirad.UnsupportedSyntaxError, match="draws: each evaluation would be of another equation"):
+        with pytest.raises(
+            mlirad.UnsupportedSyntaxError, match="draws random numbers: each evaluation would be a different equation"
+        ):
             mlirad.grad(function)(1.2, np.random.default_rng(0))
 
     def by_restarts(a: Any, rng: Any) -> Any:

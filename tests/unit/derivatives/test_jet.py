@@ -130,7 +130,7 @@ def test_refusals() -> None:
         mlirad.jet(np.hypot, (x, x), ([x], [x, x]))
     with pytest.raises(mlirad.ShapeError, match="the series have no coefficients"):
         mlirad.jet(np.sin, (x,), ([],))
-    with pytest.raises(mlirad.ShapeError, match="has not the argument's structure"):
+    with pytest.raises(mlirad.ShapeError, match="does not have the argument's structure"):
         mlirad.jet(lambda x: x[0], ([x, x],), ([[x]],))
     with pytest.raises(mlirad.ShapeError, match=r"of shape \(2,\) for shape \(3,\)"):
         mlirad.jet(np.sin, (x,), ([np.ones(2)],))

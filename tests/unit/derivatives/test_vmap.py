@@ -321,7 +321,7 @@ def writes_shared(x, y):
         (lambda: mlirad.vmap(looped, (0, None), (0, 0))(X, X[:3]), "out_axes has another structure"),
         (lambda: mlirad.vmap(lambda x: x[x > 0])(X), "may differ from lane to lane"),
         (lambda: mlirad.vmap(writes_outside)(X), "writes_outside is called for each lane, and writes what all lanes"),
-        (lambda: mlirad.vmap(writes_shared, (0, None))(X, X[0]), "writes what all lanes share"),
+        (lambda: mlirad.vmap(writes_shared, (0, None))(X, X[0]), "writes data that all lanes share"),
         (lambda: mlirad.vmap(looped, in_axes="rows"), "an axis of vmap is an int or None"),
     ],
 )

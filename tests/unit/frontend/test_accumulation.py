@@ -228,7 +228,7 @@ def test_a_copy_whose_layout_is_not_known_is_not_reshaped_in_place() -> None:
         b.reshape(-1)[0] = 9.0
         return b
 
-    with pytest.raises(CompileError, match="depends on how the array lies in memory"):
+    with pytest.raises(CompileError, match="depends on the memory layout of the array"):
         call(columns, A.copy(), I)
 
 

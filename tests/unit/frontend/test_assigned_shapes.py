@@ -56,7 +56,7 @@ def of_a_callee(x):
 
 @pytest.mark.parametrize("function", [of_an_argument, of_two_names, of_an_item, of_a_callee])
 def test_arrays_that_others_hold(function: Callable[..., Any]) -> None:
-    with pytest.raises(mlirad.UnsupportedSyntaxError, match="that the caller or another name may hold") as caught:
+    with pytest.raises(mlirad.UnsupportedSyntaxError, match="if the caller or another name may hold it") as caught:
         mlirad.jit(function)(X.copy())
     assert caught.value.filename == __file__
 
@@ -89,5 +89,5 @@ def test_what_index_arrays_read_lies_in_order(shapes: tuple[tuple[int, ...], ...
         np.testing.assert_array_equal(mlirad.jit(flat)(x, *places), flat(x, *places))
     if len(shapes[0]) == 2 and places[0].shape == (2, 3):
         turned = [np.asfortranarray(places[0]), *places[1:]]
-        with pytest.raises(mlirad.UnsupportedSyntaxError, match="depends on how the array lies in memory"):
+        with pytest.raises(mlirad.UnsupportedSyntaxError, match="depends on the memory layout of the array"):
             mlirad.jit(flat)(array, *turned)

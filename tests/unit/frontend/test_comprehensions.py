@@ -176,7 +176,7 @@ def test_indices_are_checked() -> None:
         (lambda x: {i: v for i, v in enumerate(x) if v > 0.4}, "which keys this dict has"),
         (lambda x: [(y := v) for v in x if v > 0.4], ":= inside a comprehension"),  # noqa: F841  (refused)
         (lambda x: any(map(np.isfinite, x)), "stop early"),
-        (lambda x: [x[: i + 1] for i, v in enumerate(x) if v > 0.4], "no one type and shape"),
+        (lambda x: [x[: i + 1] for i, v in enumerate(x) if v > 0.4], "differ in type or shape"),
     ],
 )
 def test_what_is_refused(function: Callable[..., Any], message: str) -> None:

@@ -335,7 +335,7 @@ def test_elements_of_several_types() -> None:
         return h[2], h[3]
 
     assert jit(mixed)(0.5, 3) == mixed(0.5, 3)
-    with pytest.raises(UnsupportedSyntaxError, match="no one type and shape"):
+    with pytest.raises(UnsupportedSyntaxError, match="differ in type or shape"):
         jit(mixed)(0.5, 1000)
 
 

@@ -88,7 +88,7 @@ def again(x):
         (lambda x: next(x), "an array (4,) float64 is not an iterator"),
         (lambda x: next(v for v in x), "write next(iter([... for ...]))"),
         (lambda x: {v * 2 for v in x}, "an item of a set must be known at compile time"),
-        (lambda x: next(iter(x[x > 0]), 0.0), "whether next() takes the default is known at run time only"),
+        (lambda x: next(iter(x[x > 0]), 0.0), "whether next() takes the default is known only at run time"),
     ],
 )
 def test_refusals(function: Callable[..., Any], text: str) -> None:

@@ -339,5 +339,5 @@ def test_an_unrolling_without_end_is_refused() -> None:
             items.append(i)
         return items[3]
 
-    with pytest.raises(CompileError, match="unrolled 1000 times because this list gets longer"):
+    with pytest.raises(CompileError, match="unrolled 1000 times because this list grows"):
         compile_for(grows, 1.0)

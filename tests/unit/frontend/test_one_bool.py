@@ -150,5 +150,5 @@ def test_derivatives() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(UnsupportedSyntaxError, match="a bool known at run time only is not compiled beside"):
+    with pytest.raises(UnsupportedSyntaxError, match="a bool known only at run time is not compiled next to"):
         mlirad.jit(lambda x, m: x[m, [0, 1]].sum())(X, True)

@@ -152,8 +152,8 @@ def test_refused() -> None:
         return len(y)
 
     for function, message in (
-        (own, "only exceptions of Python and NumPy are raised, and Own is none"),
-        (two, "an exception is raised with one message"),
+        (own, "only exceptions of Python and NumPy can be raised, and Own is none"),
+        (two, "an exception must be raised with a single message"),
         (caused, "`raise ... from` this is not compiled"),
         (bare, "a raise without an exception is not compiled"),
         (text, "a str is not iterable, and has no length"),

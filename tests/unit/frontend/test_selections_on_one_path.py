@@ -95,12 +95,12 @@ def writes_one_of_two_names(x, m, c):
     [
         (
             writes_it,
-            "may be either of two arrays here, of sizes that only the run knows, and one of them is written",
+            "may be either of two arrays here, whose sizes are known only at run time, and one of them is written",
         ),
         (writes_the_other, "make it a copy on both paths: y = x.copy()"),
         (writes_in_a_helper, "and one of them is written"),
         (writes_one_of_two_names, "and one of them is written"),
-        (lambda x, m, c: x[m] if c > 0 else x, "the result may be either of two arrays, of sizes that"),
+        (lambda x, m, c: x[m] if c > 0 else x, "the result may be either of two arrays, whose sizes are"),
     ],
 )
 def test_what_may_be_the_array_itself_is_neither_written_nor_returned(function: Callable[..., Any], text: str) -> None:

@@ -263,5 +263,5 @@ with building(Block()):
 def test_the_entry_of_the_frontend_installs_what_operators_compile_to():
     """Without it an operator is a clear error, never Python's TypeError, which would blame the user's program."""
     done = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, timeout=120, check=False)
-    missing = "what operators on values compile to is not installed: numpy_calls.py has not been imported"
+    missing = "the functions that compile operators are not installed: numpy_calls.py has not been imported"
     assert (done.stdout.strip(), done.stderr) == (f"{ {missing} } { {'compiled'} }", "")

@@ -208,7 +208,7 @@ def test_two_arrays_of_traced_sizes_may_not_be_written_as_one():
         return v.sum()
 
     with pytest.raises(
-        CompileError, match="either of two arrays here, of sizes that only the run knows, and one of them"
+        CompileError, match="either of two arrays here, whose sizes are known only at run time, and one of them"
     ):
         compile_for(written, X, X.copy(), 3)
     for function in (f, copied):
@@ -278,7 +278,7 @@ def test_random_bounds_are_clipped_as_numpy_clips(seed, tmp_path):
     try:
         built = compile_for(f, X, 3, 2)
     except CompileError as error:
-        assert "known at run time only" in str(error) or "on one path" in str(error) or "before the loop" in str(error)
+        assert "known only at run time" in str(error) or "on one path" in str(error) or "before the loop" in str(error)
         return
     for n, m in ((3, 2), (0, 5), (-2, 7), (6, 1)):
         mine, theirs = X.copy(), X.copy()

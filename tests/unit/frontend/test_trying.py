@@ -230,11 +230,11 @@ def returned_before(x, i):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (decided_by_an_index, "would catch what only the run may raise"),
-        (decided_by_a_raise, "would catch what only the run may raise"),
-        (decided_in_a_helper, "would catch what only the run may raise"),
-        (decided_both_ways, "would catch what only the run may raise"),
-        (cleaned_up, "`finally` after what may raise at run time"),
+        (decided_by_an_index, "would catch an exception that may occur at run time"),
+        (decided_by_a_raise, "would catch an exception that may occur at run time"),
+        (decided_in_a_helper, "would catch an exception that may occur at run time"),
+        (decided_both_ways, "would catch an exception that may occur at run time"),
+        (cleaned_up, "`finally` after code that may raise at run time"),
         (returned_before, "`finally` after a return"),
     ],
 )

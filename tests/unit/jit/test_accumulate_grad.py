@@ -71,7 +71,7 @@ def test_inside_of_a_kernel_and_twice() -> None:
         (lambda: mlirad.accumulate_grad(loss, 2.0), "n_micro is a number of parts, not 2.0"),  # pyright: ignore[reportArgumentType] - it is refused
         (lambda: mlirad.accumulate_grad(loss, 2, reduce="max"), "reduce is 'mean' or 'sum'"),
         (lambda: mlirad.accumulate_grad(lambda w, x: len(x), 2)(WEIGHTS, X), "added up for all parts"),
-        (lambda: mlirad.accumulate_grad(lambda w, x: x.fill(0), 2)(WEIGHTS, X), "writes what is outside of it"),
+        (lambda: mlirad.accumulate_grad(lambda w, x: x.fill(0), 2)(WEIGHTS, X), "changes something outside of it"),
     ],
 )
 def test_refused(call: Any, message: str) -> None:

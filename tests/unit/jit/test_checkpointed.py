@@ -143,7 +143,7 @@ def test_it_stands_at_the_head_of_a_loop() -> None:
             x = x * x
         return x
 
-    with pytest.raises(mlirad.UnsupportedSyntaxError, match="stands at the head of a for or while"):
+    with pytest.raises(mlirad.UnsupportedSyntaxError, match="belongs at the head of a for or while"):
         mlirad.grad(f)(1.0)
 
 

@@ -332,7 +332,7 @@ def test_overlaps_of_which_none_is_a_view_of_the_other() -> None:
 @row("what an object of another class")
 def test_what_other_objects_hold_is_not_read() -> None:
     queue = deque([2.0])
-    with pytest.raises(mlirad.CompileError, match=r"test_deviations.py:(.|\n)*may be changed between calls"):
+    with pytest.raises(mlirad.CompileError, match=r"test_deviations.py:(.|\n)*may change between calls"):
         mlirad.jit(lambda x: x * queue[0])(1.0)
 
 

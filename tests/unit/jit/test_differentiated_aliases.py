@@ -307,6 +307,8 @@ def test_lists_that_are_passed_once_may_be_changed() -> None:
 
 def test_whether_lists_of_the_caller_are_one_is_not_known() -> None:
     p = [1.0]
-    with pytest.raises(mlirad.CompileError, match=r"whether two lists or dicts of the caller are one is not known"):
+    with pytest.raises(
+        mlirad.CompileError, match=r"whether two lists or dicts of the caller are the same one is not known"
+    ):
         mlirad.jit(lambda p, q: 1.0 if p is q else 2.0)(p, p)
     assert mlirad.jit(lambda p: 1.0 if p is p else 2.0)(p) == 1.0

@@ -422,7 +422,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], Callable[[], tuple], str]] = {
     "which items there are": (
         lambda x, items: items.append(x) if x[0] > 0 else None,
         lambda: (v(), []),
-        "by how much this changes the length of the caller's list",
+        "the change in the length of the caller's list",
     ),
     "a container in another": (
         lambda x, d: d.update({"a": d["b"]}),

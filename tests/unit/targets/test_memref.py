@@ -228,7 +228,7 @@ def test_metadata_cast_and_alloca(load) -> None:
 
 
 def test_copies_between_strided_views(load) -> None:
-    """y[::-1, 1::2] = x[1:3, ::2] with sizes that are known at run time only."""
+    """y[::-1, 1::2] = x[1:3, ::2] with sizes that are known only at run time."""
     artifact = load("""
       func.func public @f(%x: memref<4x6xf64>, %y: memref<2x7xf64> {mlirad.written = 0 : i64}, %n: index) {
         %a = memref.subview %x[1, 0] [2, %n] [1, 2] : memref<4x6xf64> to memref<2x?xf64, strided<[6, 2], offset: 6>>

@@ -79,7 +79,7 @@ def accumulated(
         return emit(ScatterAddOp, value if ufunc is np.add else -value, contents, *operands, **attributes)
     assignable(operand, whole, loop[1])  # raises if it does not broadcast
     values = in_type(operand, loop[1], whole)
-    static = sizes.require_static(shape, f"the shape of what np.{ufunc.__name__}.at writes")
+    static = sizes.require_static(shape, f"the shape of the array that np.{ufunc.__name__}.at writes")
     return _one_by_one(ufunc, contents, _places(arrays, operands, static), values)
 
 

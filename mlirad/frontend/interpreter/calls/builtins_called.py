@@ -82,7 +82,7 @@ def builtin_zip(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> 
             length for length in map(partial(iteration.length_of, context), args) if not isinstance(length, Traced)
         }
         if len(lengths) > 1 or any(isinstance(iteration.length_of(context, arg), Traced) for arg in args):
-            raise context.refusal("zip(strict=True) of iterables whose lengths differ or are not known")
+            raise context.refusal("zip(strict=True) of iterables with different or unknown lengths")
     return iteration.iterator(context, zip, args)
 
 
@@ -103,7 +103,7 @@ def builtin_iter(context: Context, args: tuple[Value, ...], kwargs: Keywords) ->
 @interprets(next)
 def builtin_next(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     if kwargs or len(args) not in (1, 2):
-        raise DTypeError("next() takes an iterator, and what to give if it has no more", context.location)
+        raise DTypeError("next() takes an iterator, and optionally a default", context.location)
     return iteration.next_of(context, args[0], args[1] if len(args) > 1 else None)
 
 
@@ -125,7 +125,7 @@ def builtin_super(context: Context, args: tuple[Value, ...], kwargs: Keywords) -
 @interprets(checkpointed)
 def builtin_checkpointed(context: Context, _args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     hint = "write `for i in mlirad.checkpointed(range(n), how):` or `while mlirad.checkpointed(condition, how):`"
-    raise context.refusal("mlirad.checkpointed stands at the head of a for or while statement", hint)
+    raise context.refusal("mlirad.checkpointed belongs at the head of a for or while statement", hint)
 
 
 @interprets(list)

@@ -148,10 +148,12 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
             context, Transformed(outside_objects.object_value(context, callee.function, None), callee), args, kwargs
         )
     if isinstance(callee, type) and issubclass(callee, OwnRule):
-        hint = "decorate the function outside, and give it its rule there"
-        raise context.refusal(f"{callee.decorator} in a compiled function", hint)
+        hint = "decorate the function and define its rule outside"
+        raise context.refusal(f"{callee.decorator} cannot be used in a compiled function", hint)
     if callee is Lifted:
-        raise context.refusal("a derivative by what objects hold, made in a compiled function", "make it outside")
+        raise context.refusal(
+            "a derivative with respect to arrays in objects cannot be made in a compiled function", "make it outside"
+        )
     if isinstance(callee, Lifted):
         return lifted_calls.call_lifted(context, callee, args, kwargs)
     if isinstance(callee, NativeOp):
@@ -267,5 +269,7 @@ def call_cached(context: Context, function: Any, args: Sequence[Value], kwargs: 
     for part in inside(result):
         if isinstance(part, Object):
             hint = "return a tuple or an array, or leave the cache out"
-            raise context.refusal(f"{function.__name__} is cached, and all its callers share the list it gives", hint)
+            raise context.refusal(
+                f"{function.__name__} is cached, and all its callers share the list that it returns", hint
+            )
     return read_only(result)

@@ -145,6 +145,6 @@ def evaluated_now(context: Context, function: Any, args: Sequence[Value], kwargs
             raise numpy_calls.unsupported(function)
         if DATA in origins and not known.is_of_sizes:
             hint = "compute it outside, or from numbers that are known at compile time"
-            raise context.refusal(f"{name} is not compiled on values that only the run knows", hint)
+            raise context.refusal(f"{name} is not compiled on values known only at run time", hint)
         raise NeedStatic(origins, f"an argument of {name}")
     return indices.computed(context, lambda: numpy_calls.evaluated(function, operands, named))

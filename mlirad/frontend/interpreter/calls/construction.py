@@ -59,7 +59,8 @@ def construct_sparse(context: Context, kind: type, args: Sequence[Value], kwargs
     if given is None or len(given) != 3 or not all(isinstance(each, Ref) for each in given):
         spelled = "(data, (row, col))" if names[1] == "row" else f"({', '.join(names)})"
         raise context.refusal(
-            f"{kind.__name__} is made of anything but its arrays", f"write {kind.__name__}({spelled}, shape=(m, n))"
+            f"a {kind.__name__} is compiled only if it is made from its arrays",
+            f"write {kind.__name__}({spelled}, shape=(m, n))",
         )
     shape = storage.static(context, kwargs["shape"], "the shape of a sparse matrix")
     if not isinstance(shape, tuple) or len(shape) != 2:

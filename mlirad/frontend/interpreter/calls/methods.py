@@ -54,7 +54,7 @@ def call_method(context: Context, bound: Bound, args: Arguments, kwargs: Keyword
                 return table[name](context, receiver, tuple(args))
         case Tuple() if name in ("index", "count"):
             items = storage.static(context, receiver, "the items of a tuple")
-            operands = [storage.static(context, arg, "what is looked for") for arg in args]
+            operands = [storage.static(context, arg, "the item searched for") for arg in args]
             return indices.computed(context, lambda: getattr(items, name)(*operands))
         case Static():
             method = getattr(receiver.value, name)  # see attribute_of_object

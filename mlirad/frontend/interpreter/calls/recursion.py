@@ -216,7 +216,7 @@ def is_same_but(context: Context, differing: frozenset[str], one: Site, other: S
 def as_function(context: Context, site: Site, traced: frozenset[str]) -> Value:
     """Create the function for a call, and call it."""
     seen = seen_at(context, site, context.state, site.bound)
-    require_no_grown(context, seen.state, f"{site.name} calls itself and is given")
+    require_no_grown(context, seen.state, f"{site.name} calls itself, and an argument contains")
     made = Recursion(site.function, symbol(context, site.name), seen.description, traced, bool(context.memory))
     writes_copies, context.writes_copies = context.writes_copies, False
     reserved, context.reserved = context.reserved, context.reserved | {made.symbol}
@@ -234,7 +234,9 @@ def as_function(context: Context, site: Site, traced: frozenset[str]) -> Value:
             made.ended = ended
             discard(block)
         else:
-            raise context.refusal(f"what {site.name} returns has no one type", "return the same kind of value always")
+            raise context.refusal(
+                f"the results of {site.name} have no common type", "always return the same kind of value"
+            )
     except BaseException:
         del context.active[active:]
         context.calling.known, context.reserved = known, reserved
@@ -273,7 +275,7 @@ def pass_over(context: Context, site: Site, seen: Seen, block: Block) -> Ended:
         discard(block)
         if any(known.ended is None and known.function != site.function for known in context.calling.known):
             raise  # by what is known about the functions around it, it does not return
-        hint = "let it return on one path without a call of itself"
+        hint = "let it return on one path without calling itself"
         users = site
         if is_hidden(site.source.filename) and context.calling.known[-1].users is not None:
             users = context.calling.known[-1].users
@@ -287,7 +289,7 @@ def pass_over(context: Context, site: Site, seen: Seen, block: Block) -> Ended:
 def left(context: Context, site: Site, seen: Seen, block: Block) -> Ended:
     """The state that the function leaves, with its result on top of the operands."""
     state = trim(context.state, {0: None}, context.seen_by)
-    require_no_grown(context, state, f"{site.name} calls itself and returns")
+    require_no_grown(context, state, f"{site.name} calls itself, and its result contains")
     if set(state.frames) - set(seen.state.frames) - {0}:
         message = f"{site.name} calls itself and returns a function that it defines"
         raise context.refusal(message, "define that function outside of it")
@@ -295,12 +297,12 @@ def left(context: Context, site: Site, seen: Seen, block: Block) -> Ended:
         return Ended.of(seen, state, block.args, called(site), lambda array: context.read(array).contents)
     except Ambiguous:
         hint = "return a copy of it: x.copy()"
-        raise context.refusal(f"which array {site.name} returns cannot be followed", hint) from None
+        raise context.refusal(f"it cannot be determined which array {site.name} returns", hint) from None
 
 
 def require_no_grown(context: Context, state: State, what: str) -> None:
     if any(entry.growth is not None for entry in state.heap.values()):
-        raise context.refusal(f"{what} a list that a loop fills", "use np.array of it, made before")
+        raise context.refusal(f"{what} a list that a loop fills", "convert it first: np.array(xs)")
 
 
 def function(context: Context, made: Recursion, seen: Seen, block: Block) -> func.FuncOp:

@@ -75,7 +75,7 @@ def filling(context: Context, loop: Loop, search: Callable[[], Outcome]) -> Outc
     with context.at(loop.node):
         why = "this loop appends to a list and changes it in other ways too"
         refusal = context.refusal(why, "only append to it, or use an array and a count")
-    raise NeedList({("loop", loop.key)}, "what is done with a list that it appends to", refusal)
+    raise NeedList({("loop", loop.key)}, "the use of a list that it appends to", refusal)
 
 
 def filled(context: Context, loop: Loop, number: int, element: Element) -> Filling:

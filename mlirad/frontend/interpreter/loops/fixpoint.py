@@ -331,9 +331,9 @@ def _reason(places: set[Place], state: State) -> str:
     values = {str(place[2]): value for place, value in state.places() if place in places and place[0] == "frame"}
     shared = sorted(name for name, value in values.items() if isinstance(value, Ref) and not name.startswith("$"))
     if not places:
-        return "its numbers are of other types in each iteration"
+        return "the types of its numbers change in each iteration"
     if shared or not values:
         listed = " and ".join(repr(name) for name in shared[:3]) or "the items of a list"
-        return f"the arrays that {listed} may share cannot be followed"
+        return f"it cannot be determined which arrays {listed} share"
     name, value = min(values.items())
-    return f"{name!r} is {kind_of(value)} made in it, another one in each iteration"
+    return f"{name!r} is {kind_of(value)} created in it, a different one in each iteration"

@@ -165,9 +165,9 @@ def require_attribute(context: Context, kind: type, name: str) -> None:
     """Check an assigned attribute: objects of the class must store it unchanged."""
     if sparse_names(kind) is not None:
         hint = "write in its arrays (A.data[...] = ...), or make another one"
-        raise context.refusal(f"an attribute of a {kind.__name__} is not assigned", hint)
+        raise context.refusal(f"an attribute of a {kind.__name__} cannot be assigned", hint)
     if is_generator(kind):
-        raise context.refusal("an attribute of a Generator is not assigned", "do it outside")
+        raise context.refusal("an attribute of a Generator cannot be assigned", "do it outside")
     if dataclasses.is_dataclass(kind):
         if kind.__dataclass_params__.frozen:  # pyright: ignore[reportAttributeAccessIssue]  # dataclasses has no function
             raise context.refusal(f"{kind.__name__} is frozen", "use dataclasses.replace")

@@ -146,4 +146,4 @@ def code_of(context: Context, node: ast.ClassDef | ast.FunctionDef, around: Code
     for code in codes_in(around):
         if code.co_name == node.name and code.co_firstlineno == first and code is not around:
             return code
-    raise context.refusal(f"the code of {node.name} is not found", _OUTSIDE)
+    raise context.refusal(f"the code of {node.name} cannot be found", _OUTSIDE)

@@ -116,7 +116,7 @@ def matches_one(context: Context, patterns: Sequence[ast.pattern], value: Value,
         other = matches(context, pattern, value, found)
         if found and (isinstance(truth, Traced) or isinstance(other, Traced)):
             raise context.refusal(
-                "names in a pattern with | that only the run decides are not compiled", "use two cases"
+                "names in a pattern with | that is decided at run time are not compiled", "use two cases"
             )
         if other is True:
             bindings.update(found)

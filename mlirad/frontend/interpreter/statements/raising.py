@@ -77,9 +77,9 @@ def raise_statement(context: Context, node: ast.Raise) -> NoReturn:
     name = name_of_exception(raised)
     if name is None:
         what = f"{raised.__name__} is none" if isinstance(raised, type) else "this is none"
-        raise context.refusal(f"only exceptions of Python and NumPy are raised, and {what}", hint)
+        raise context.refusal(f"only exceptions of Python and NumPy can be raised, and {what}", hint)
     if len(made) > 1 or (call is not None and call.keywords) or any(isinstance(arg, ast.Starred) for arg in made):
-        raise context.refusal("an exception is raised with one message", hint)
+        raise context.refusal("an exception must be raised with a single message", hint)
     for argument in made:
         compose(context, message, argument)
     raise failing(name, message)

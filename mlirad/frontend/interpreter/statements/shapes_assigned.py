@@ -16,13 +16,13 @@ def set_shape(context: Context, array: Ref, shape: Value) -> None:
     would change too, and cannot be distinguished from another view of its elements, so that is refused."""
     holders = [(place, value) for place, value in context.state.places() if _holds(value, array)]
     in_objects = any(_holds(item, array) for entry in context.state.heap.values() for item in entry.items)
-    hint = "write x = x.reshape(...), after which other names keep the array as it is"
+    hint = "write x = x.reshape(...); other names then keep the old shape"
     match holders:
         case [(("frame", int(frame), str(name)), value)] if value is array and not in_objects:
             pass
         case _:
             raise context.refusal(
-                "the shape of an array that the caller or another name may hold is not assigned", hint
+                "the shape of an array cannot be assigned if the caller or another name may hold it", hint
             )
     reshaped = dispatch.call(context, attribute_access.attribute(context, array, "reshape"), (shape,), {})
     assert isinstance(reshaped, Ref)

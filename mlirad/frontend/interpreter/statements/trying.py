@@ -49,7 +49,7 @@ def try_statement(context: Context, node: ast.Try, _after: Names) -> Outcome:
     if not node.finalbody:
         return outcome
     if any(True for _ in _may_raise(context, attempt)):
-        raise context.refusal("`finally` after what may raise at run time is not compiled", _HINT)
+        raise context.refusal("`finally` after code that may raise at run time is not compiled", _HINT)
     if set(outcome.states) != {Exit.NEXT}:
         raise context.refusal("`finally` after a return, break or continue is not compiled", "leave after the try")
     context.state = outcome.states[Exit.NEXT]
@@ -70,7 +70,7 @@ def _tried(context: Context, node: ast.Try, attempt: Attempt) -> Outcome:
         if (caught is None or caught.again is not error) and any(
             _catches(context, handler, exception_class(error.raises)) for handler in node.handlers
         ):
-            raise context.refusal("this `try` would catch what only the run may raise", _HINT)
+            raise context.refusal("this `try` would catch an exception that may occur at run time", _HINT)
     if caught is not None:
         return _handled(context, node, attempt, caught, outcome)
     if not node.orelse or Exit.NEXT not in outcome.states:
@@ -103,7 +103,7 @@ def _handled(context: Context, node: ast.Try, attempt: Attempt, caught: Caught, 
     context.state.temps = context.state.temps[: len(attempt.state.temps)]
     if handler.name is not None:
         if caught.message is None and handler.name in frozenset[str]().union(*map(uses, handler.body)):
-            raise context.refusal("an exception with numbers of the run in its message is not bound", _HINT)
+            raise context.refusal("an exception with run-time numbers in its message cannot be bound to a name", _HINT)
         variables.bind(context, handler.name, Static(caught.kind(caught.message or "")))
     context.handled.append(lambda: _raise_again(caught))
     try:

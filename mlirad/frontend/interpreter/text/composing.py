@@ -72,7 +72,9 @@ def show(context: Context, text: Text, value: Value, conversion: str = "", spec:
             _show_number(context, text, value, conversion, spec)
         case Lazy() if value.kind is str:
             if spec or conversion in ("r", "a"):
-                raise context.refusal("a text with values of the run in it is not formatted again", "write its parts")
+                raise context.refusal(
+                    "text that contains run-time values cannot be formatted again", "format its parts"
+                )
             template, *values = value.parts
             text.append(storage.static(context, template, "a text"), values)
         case Static() if isinstance(value.value, np.bool_ | np.integer | np.floating):
@@ -85,7 +87,7 @@ def show(context: Context, text: Text, value: Value, conversion: str = "", spec:
                 raise context.failed("TypeError", f"unsupported format string passed to {kind.__name__}.__format__")
             _show_items(context, text, value, is_repr=conversion in ("r", "a"))
         case _:
-            raise context.refusal(f"{kind_of(value)} is not shown as text in a compiled function")
+            raise context.refusal(f"{kind_of(value)} cannot be shown as text in a compiled function")
 
 
 def _show_number(context: Context, text: Text, value: Ref | Traced, conversion: str, spec: str) -> None:
@@ -96,7 +98,7 @@ def _show_number(context: Context, text: Text, value: Ref | Traced, conversion: 
     else:
         if value.several is not None or (value.either is not None and _depends_on_kind(value, conversion)):
             hint = "start with np.float64(0.0) instead of 0.0, or write float(x) or int(x) here"
-            raise context.refusal(f"this is {kind_of(value)}, depending on the path, and they are shown unlike", hint)
+            raise context.refusal(f"this is {kind_of(value)}, depending on the path, and their texts differ", hint)
         kind = value.kind.__name__ if value.weak else value.dtype.name
         sample = value.kind(1) if value.weak else value.dtype.type(1)
     is_float = isinstance(value, Traced) and not value.weak and value.kind is float
@@ -143,7 +145,7 @@ def text_of(context: Context, value: Any, function: Callable[..., str], *rest: s
 def no_constant_text(context: Context, value: Any) -> UnsupportedSyntaxError:
     """The refusal of a text that depends on more than the value."""
     kind = type(value).__name__
-    return context.refusal(f"the text of an object of class {kind} is not the same at any time", "make it outside")
+    return context.refusal(f"the text of an object of class {kind} may change between calls", "make it outside")
 
 
 # Containers, which show the `repr` of their items.
@@ -166,7 +168,9 @@ def _show_items(context: Context, text: Text, value: Tuple | Object, *, is_repr:
             _show_sequence(context, text, f"{value.kind.__name__}(", pairs, ")")
         return
     if context.grown(value) is not None:
-        raise context.refusal("a list whose length only the run knows is not shown", "show np.array(x) of the list")
+        raise context.refusal(
+            "a list with a length known only at run time cannot be shown as text", "show np.array(xs) instead"
+        )
     entry = storage.entry_of(context, value)
     if entry.kind is list:
         _show_sequence(context, text, "[", [("", item) for item in entry.items], "]")
@@ -187,7 +191,7 @@ def _has_made_repr(kind: type | None) -> bool:
 def _show_dataclass(context: Context, text: Text, entry: Entry) -> None:
     if not _has_made_repr(entry.kind):
         name = entry.kind.__name__
-        raise context.refusal(f"the text of an object of class {name} has its address", f"define {name}.__repr__")
+        raise context.refusal(f"the text of an object of class {name} contains its address", f"define {name}.__repr__")
     fields = entry.kind.__dataclass_fields__
     items = dict(zip(entry.keys, entry.items, strict=True))
     pairs = [(f"{name}=", items[name]) for name, each in fields.items() if each.repr]

@@ -193,7 +193,7 @@ def traced_call(
         if met[original(context, value)] < 2:
             return copy
         kind = storage.entry_of(context, value).kind.__name__
-        return Owner(f"one of two copies of what is one {kind}", copy.of, is_shared=True)
+        return Owner(f"one of two copies of the same {kind}", copy.of, is_shared=True)
 
     positional = [mapped(context, value, bound, owner) for value in args]
     named = {name: mapped(context, value, bound, owner) for name, value in kwargs.items()}

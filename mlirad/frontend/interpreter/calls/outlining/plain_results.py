@@ -46,7 +46,7 @@ def require_sizes(context: Context, result: Any, name: str) -> None:
         if not isinstance(leaf, Ref):
             continue  # a number, or an array of a list
         try:
-            sizes.require_known(leaf.shape, f"the shape of what {name} returns")
+            sizes.require_known(leaf.shape, f"the shape of the result of {name}")
         except sizes.NeedStatic as need:
             need.place(context.returned.get(name, context.location))
             raise

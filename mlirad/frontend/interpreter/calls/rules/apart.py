@@ -61,7 +61,7 @@ def function_apart(
             results = body([Expr(arg) for arg in block.args])
         if not call_changes.is_unchanged(before, context.state):
             what = "changes an array, a list or a name of the code around it"
-            raise context.refusal(f"{name} belongs to a derivative rule, and {what}", "return what it computes instead")
+            raise context.refusal(f"{name} belongs to a derivative rule, and {what}", "return its result instead")
     except BaseException:
         discard(block)
         raise
@@ -85,7 +85,7 @@ def copies_of(context: Context, values: Sequence[Value], contents: Iterator[Expr
 
     def owner(value: Object) -> Owner:
         kind = storage.entry_of(context, value).kind.__name__
-        return Owner(f"a {kind} that is given to a function with a derivative rule", is_shared=True)
+        return Owner(f"a {kind} that is passed to a function with a derivative rule", is_shared=True)
 
     made = tuple(value_trees.mapped(context, value, copied, owner) for value in values)
     objects = [each for value in made for each in value_trees.objects_in(context, value)]
@@ -105,7 +105,7 @@ def require_unwritten(context: Context, copies: Copies, function: str) -> None:
             writer = None if now is None else now.owner
             place = types.from_location(writer.location) if isinstance(writer, Operation) else None
             raise UnsupportedSyntaxError(
-                f"{function} belongs to a derivative rule, and writes an array that it is given",
+                f"{function} belongs to a derivative rule, and writes an array that is passed to it",
                 place or context.location,
                 "write in a copy of it: x = x.copy()",
             )

@@ -20,7 +20,7 @@ def call_lifted(context: Context, lifted: Lifted, args: Sequence[Value], kwargs:
     arrays = context.use(args[0]) if args else None
     held = [context.use(each) for each in arrays.items] if isinstance(arrays, Tuple) else []
     if len(held) != len(lifted.holders) or not all(isinstance(each, Ref) for each in held):
-        message = f"{lifted.__name__} takes a tuple of {len(lifted.holders)} arrays first, which its holders hold"
+        message = f"{lifted.__name__} takes a tuple of {len(lifted.holders)} arrays first, one for each holder"
         raise DTypeError(message, context.location)
     before, names = context.stand_ins, []
     context.stand_ins = dict(before)

@@ -75,7 +75,7 @@ def call_of_rule(
 ) -> Value:
     """The value of a call of a function with a rule."""
     if not rule.rules:
-        hint = f"{name_of(rule)}.{rule.definer}(...), before it is called"
+        hint = f"call {name_of(rule)}.{rule.definer}(...) first"
         raise context.refusal(f"{name_of(rule)} is a {rule.decorator} without a rule", hint)
     place = path or Path(rule, "")
     outside_objects.guard_keys(context, rule.rules, place.then("attribute", "rules"))
@@ -106,7 +106,9 @@ def _positional(context: Context, rule: OwnRule, args: Sequence[Value], kwargs: 
         return found
     code, name = function.__code__, name_of(rule)
     if code.co_kwonlyargcount:
-        raise context.refusal(f"{name} has a derivative rule, and arguments by keyword only", "let it take them anyhow")
+        raise context.refusal(
+            f"{name} has a derivative rule, and keyword-only arguments", "let it take them by position too"
+        )
     given = dict(kwargs)
     for parameter in code.co_varnames[len(args) : code.co_argcount]:
         value = given.pop(parameter) if parameter in given else inlining.default(context, function, parameter)
@@ -170,7 +172,7 @@ def _made(
     ruled = context.calling.ruled
     name = name_of(rule)
     if sum(each.rule is rule and not each.is_made for each in ruled.values()) >= DEEPEST:
-        raise context.refusal(f"the rule of {name} calls it again and again, on ever other arguments")
+        raise context.refusal(f"the rule of {name} calls it again and again, each time with other arguments")
     maker = _Maker(context, rule, place, args, given)
     result, function, captured = maker.primal()
     extra = context.findings.captured_by_rules.setdefault(id(rule), {})
@@ -191,7 +193,7 @@ def _made(
         extra.update({each: None for each in new if isinstance(each, str)})
         if all(isinstance(each, str) for each in new):
             raise Restart(f"the rule of {name} uses arrays that {name} does not")
-        raise context.refusal(f"the rule of {name} takes a value from around itself", "pass it as an argument")
+        raise context.refusal(f"the rule of {name} takes a value from outside", "pass it as an argument")
     made.captured = [*names, *new]
     values = [_captured_now(context, each) for each in made.captured]
     for each, own in ((function, captured), *parts):

@@ -35,7 +35,7 @@ def pair_from(context: Context, rule: str, value: Value, what: str) -> tuple[Val
     """The two items that a rule returns."""
     value = context.use(value)
     if not isinstance(value, Tuple) or len(value.items) != 2:
-        refused(context, rule, f"returns {kind_of(value)}, and no pair", f"return {what}")
+        refused(context, rule, f"returns {kind_of(value)} instead of a pair", f"return {what}")
     return value.items[0], value.items[1]
 
 

@@ -89,9 +89,11 @@ def _require_no_draw(context: Context, function: Value, point: InsertPoint, befo
         made.append(op)
         op = op.next_op
     if ordered_value_in({each.sym_name.data: each for each in context.functions}, *made) is not None:
-        what = f"the equation of a solution is differentiated, and {outline.name_of_value(function)} draws"
+        what = (
+            f"the equation of a solution is differentiated, and {outline.name_of_value(function)} draws random numbers"
+        )
         hint = "draw before it, and pass the numbers as parameters"
-        raise context.refusal(f"{what}: each evaluation would be of another equation", hint)
+        raise context.refusal(f"{what}: each evaluation would be a different equation", hint)
 
 
 @interprets(called_with)
@@ -110,9 +112,7 @@ def call_with(context: Context, args: Sequence[Value], kwargs: dict[str, Value])
         result = plain_results.plain_result(context, dispatch.call(context, function, given, kwargs))
         if not call_changes.is_unchanged(before, context.state):
             what = f"{outline.name_of_value(function)} changes an array, a list or a name of the code around it"
-            raise context.refusal(
-                f"the equation of a solution is differentiated, and {what}", "return what it computes"
-            )
+            raise context.refusal(f"the equation of a solution is differentiated, and {what}", "return its result")
         leaves = [value_trees.contents(context, leaf) for leaf in plain_results.result_leaves(context, result)]
     finally:
         context.state = saved

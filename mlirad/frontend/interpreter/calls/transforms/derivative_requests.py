@@ -264,7 +264,7 @@ def converted(context: Context, value: Value, like: Value) -> Expr:
     assert isinstance(like, Ref | Traced)
     operand = storage.operand(context, value)
     if operand is None:
-        hint = "pass zeros; None is the tangent of what has no derivative"
+        hint = "pass zeros; only values without a derivative have the tangent None"
         raise DTypeError(f"a tangent or cotangent of {kind_of(like)} is None", context.location, hint)
     shape = operand.shape if isinstance(operand, Traced) else ()
     message = "a tangent or cotangent of shape {} for shape {}"

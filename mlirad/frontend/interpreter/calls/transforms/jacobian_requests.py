@@ -87,7 +87,7 @@ def jacobian(
         Domain(transform, request.holomorphic).require_output(context, leaf, name)
     inputs = [outlined.callee.function_type.inputs.data[number] for number in wrt]
     if not all(map(types.is_static, (*inputs, *(outlined.callee.function_type.outputs.data[k] for k in outs)))):
-        raise context.refusal(f"a Jacobian of {name}, whose size depends on data", "use mlirad.jvp or mlirad.vjp")
+        raise context.refusal(f"the size of this Jacobian of {name} depends on data", "use mlirad.jvp or mlirad.vjp")
     parts, results = (_by_columns if request.is_forward else _by_rows)(context, outlined, wrt, outs)
     rest = None
     if aux is not None:

@@ -34,7 +34,7 @@ def jet(context: Context, function: Value, args: Sequence[Value], kwargs: dict[s
         columns = [list(value_trees.leaves_of(context, each)) for each in path]
         for column in columns:
             if len(column) != len(own):
-                message = f"jet of {name}: a coefficient of argument {number} has not the argument's structure"
+                message = f"jet of {name}: a coefficient of argument {number} does not have the argument's structure"
                 raise ShapeError(message, context.location)
         for place, leaf in enumerate(own):
             for k, column in enumerate(columns, 1):

@@ -116,11 +116,11 @@ def call_of_lanes(
         context.live = live
     if (kind := plain_results.opaque_kind_in_result(outlined.result)) is not None:
         place, hint = context.returned.get(name, context.location), "return its data"
-        raise DTypeError(f"{name} returns a {kind}, and there is no array of these", place, hint)
+        raise DTypeError(f"{name} returns a {kind}, which cannot be stacked into an array", place, hint)
     for leaf in outlined.leaves:
         if not is_static(leaf.shape):
             raise ShapeError(
-                f"the shape of what {name} returns depends on data, and may differ from lane to lane",
+                f"the shape of the result of {name} depends on data, and may differ from lane to lane",
                 context.returned.get(name, context.location),
                 "return an array of a fixed size, and a count or a mask",
             )
@@ -155,8 +155,8 @@ def call_of_parts(
         raise ShapeError(message, context.location, "give a number of parts that divides it, or fewer examples")
     outlined = _outlined(context, function, args, kwargs, [_part(context, x, size // request.parts) for x in found])
     if outlined.changes is not None:
-        message = f"{name} is called for each part of a batch, and writes what is outside of it"
-        raise context.refusal(message, "return what it computes")
+        message = f"{name} is called for each part of a batch, and changes something outside of it"
+        raise context.refusal(message, "return its result")
     for leaf in plain_results.result_leaves(context, outlined.result, with_static=True):
         if (
             leaf.dtype.kind not in "fc"
@@ -164,7 +164,7 @@ def call_of_parts(
             else not isinstance(leaf.value, float | np.floating)
         ):
             location = context.returned.get(name, context.location)
-            what = f"what {name} returns is added up for all parts of the batch, and is {kind_of(leaf)}"
+            what = f"the result of {name} is added up for all parts of the batch, and is {kind_of(leaf)}"
             raise DTypeError(what, location, "return floats")
     outlined.callee.attributes[CHECKPOINT] = UnitAttr()
     operands = list(map(Expr, outlined.operands))
@@ -235,7 +235,7 @@ def _laned(context: Context, value: Value, axes: Axes, what: str) -> Iterator[La
         )
         return
     if axes is not None and (kind := value_trees.opaque_kind_in(context, value)) is not None:
-        hint = "in_axes=None gives it to all lanes or parts"
+        hint = "in_axes=None passes it to all lanes or parts"
         raise DTypeError(f"{what} is a {kind}, whose arrays have no lanes or parts", context.location, hint)
     for leaf in value_trees.leaves_of(context, value):
         yield _with_lanes(context, leaf, axes, what)
@@ -260,15 +260,15 @@ def _paired(
             return zip(items, (named[key] for key in keys), strict=True)
     elif keys is None and len(axes) == len(items):
         return zip(items, axes, strict=True)
-    raise ShapeError(f"the axes of {what} have another structure than it", context.location)
+    raise ShapeError(f"the axes of {what} have another structure than the value", context.location)
 
 
 def _with_lanes(context: Context, leaf: Value, axes: Axes, what: str) -> Laned:
     if axes is None or (isinstance(leaf, Static) and leaf.value is None):
         return Laned(leaf, None)
     if not isinstance(axes, int):
-        raise ShapeError(f"the axes of {what} have another structure than it", context.location)
-    hint = "pass None as its axis in in_axes, for every lane to get it as it is"
+        raise ShapeError(f"the axes of {what} have another structure than the value", context.location)
+    hint = "pass None as its axis in in_axes, and every lane gets the whole value"
     if not isinstance(leaf, Ref):
         raise ShapeError(f"{what} is {kind_of(leaf)}, which has no axis {axes}", context.location, hint)
     axis = _required_axis(context, axes, leaf.ndim, what)
@@ -337,7 +337,7 @@ class _OfCall:
             return
         is_shared = any(arrays[number].axis is None for number in changes.arrays)
         if is_shared or changes.entries or changes.replaced or not call_changes.is_unchanged(before, changes.state):
-            message = f"{self.name} is called for each lane, and writes what all lanes share"
+            message = f"{self.name} is called for each lane, and writes data that all lanes share"
             raise context.refusal(message, "return what the lanes compute, or write a loop over them")
         given = dict(zip(changes.results, results, strict=True))
         context.pop()
@@ -372,21 +372,21 @@ def _stacked(
         pairs = [(item, axes) for item in value.items]
         if isinstance(axes, tuple | AxesByKey):
             keys = None if isinstance(value, Tuple) or value.kind is list else value.keys
-            pairs = _paired(context, value.items, keys, axes, f"what {name} returns")
+            pairs = _paired(context, value.items, keys, axes, f"the result of {name}")
         items = tuple(_stacked(context, item, axis, results, lanes, name) for item, axis in pairs)
         if isinstance(value, Tuple):
             return Tuple(items, value.kind)
         return context.new_object(Entry(value.kind, value.keys, items))
     if not (axes is None or isinstance(axes, int)):
-        raise ShapeError(f"vmap: out_axes has another structure than what {name} returns", context.location)
+        raise ShapeError(f"vmap: out_axes has another structure than the result of {name}", context.location)
     if isinstance(value, Static):
         return _stacked_constant(context, value, axes, lanes, name)
     found, is_varying = next(results)
     if axes is not None:
-        axis = _required_axis(context, axes, len(found.shape), f"what {name} returns, stacked,")
+        axis = _required_axis(context, axes, len(found.shape), f"the stacked result of {name}")
         return context.new_array(_moved(found, 0, axis))
     if is_varying:
-        message = f"vmap: what {name} returns differs from lane to lane, and its out_axes is None"
+        message = f"vmap: the result of {name} differs from lane to lane, and its out_axes is None"
         raise ShapeError(message, context.location, "give it an axis in out_axes")
     message = f"vmap of {name}: there are no lanes, and a result with out_axes None"
     check(constant(0, types.I64) < affine.as_expr(value_of(lanes)), "ValueError", message)
@@ -397,5 +397,5 @@ def _stacked_constant(context: Context, value: Static, axes: Axes, lanes: Size, 
     if axes is None or not isinstance(value.value, int | float | np.number | np.bool_):
         return value
     array = np.asarray(value.value)
-    _required_axis(context, axes if isinstance(axes, int) else 0, 1, f"what {name} returns, stacked,")
+    _required_axis(context, axes if isinstance(axes, int) else 0, 1, f"the stacked result of {name}")
     return context.new_array(filled(array[()], (lanes,), types.from_dtype(array.dtype)), None, (lanes,))
