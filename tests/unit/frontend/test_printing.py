@@ -219,7 +219,7 @@ def either(x, n):
         (lambda x: print(x, file=io.StringIO()), (1.0,), "sys.stdout"),
         (lambda x: print(Plain(x)), (1.0,), "address"),
         (lambda x: print(lambda: x), (1.0,), "cannot be shown as text"),
-        (grows, (np.ones(3),), r"np\.array\(x\)"),
+        (grows, (np.ones(3),), r"np\.array\(xs\)"),
         (either, (np.ones(3), 2), "depending on the path"),
         (lambda x: len(f"{x}"), (1.0,), "length"),
         (lambda x: {f"{x}": 1}, (1.0,), "print it"),
