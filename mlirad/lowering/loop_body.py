@@ -42,13 +42,13 @@ SCALAR_ONLY = (*TRAPPING, math.IPowIOp, math.FPowIOp)
 
 @dataclass(frozen=True)
 class Combiner:
-    """An associative op that a reduction combines with; `neutral` changes nothing."""
+    """An associative op that combines the elements of a reduction; `neutral` changes nothing."""
 
     op_class: type[Operation]
     properties: dict[str, Attribute]
     element: Attribute
     is_in_order: bool = False
-    """Whether the elements are combined one after the other; else as is fastest."""
+    """Whether the elements are combined one after the other; otherwise in the fastest order."""
 
     def neutral(self, builder: LoopBuilder, lanes: int) -> SSAValue:
         return builder.number(_neutral(self.op_class, self.element), vector_of(self.element, lanes))
@@ -58,7 +58,7 @@ class Combiner:
         return _neutral(self.op_class, self.element)
 
     def start(self, builder: LoopBuilder) -> SSAValue:
-        """The neutral element alone."""
+        """Only the neutral element."""
         return builder.number(self.neutral_number, self.element)
 
     def apply(self, builder: LoopBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
@@ -74,12 +74,12 @@ class Combiner:
 
     @property
     def is_rounded(self) -> bool:
-        """Whether long chains lose accuracy, and may be cut."""
+        """Whether long chains lose accuracy, and may be split."""
         return self.op_class is arith.AddfOp and not self.is_in_order
 
     @property
     def widened(self) -> Combiner:
-        """What partial results are combined with: sums of float32 are added up in float64."""
+        """The combiner of partial results: sums of float32 are added up in float64."""
         is_narrow = self.is_rounded and isinstance(self.element, Float32Type)
         return replace(self, element=Float64Type()) if is_narrow else self
 
@@ -124,16 +124,16 @@ _COMBINERS = {
 
 @dataclass(frozen=True)
 class Body:
-    """Facts about a block, found before any loop is built."""
+    """Facts about a block, collected before any loop is built."""
 
     block: Block
     cost: int
     is_vectorizable: bool
     bytes: int
-    """The widest number in it, memory apart."""
+    """The widest number in it, without memory accesses."""
 
     def cost_of_point(self, operands: int) -> int:
-        """Of a nest that has the body, and reads and writes so many arrays."""
+        """The cost of one iteration of a nest with this body that accesses `operands` arrays."""
         return cost.of_point(self.cost, operands, is_vectorizable=self.is_vectorizable)
 
     @property
@@ -143,7 +143,7 @@ class Body:
         return terminator.operands
 
     def combiner(self, position: int, accumulator: int) -> Combiner | None:
-        """How result `position` combines with block argument `accumulator`, which nothing else may read."""
+        """The op that combines result `position` with block argument `accumulator`, which must have no other reader."""
         argument, op = self.block.args[accumulator], self.results[position].owner
         if not isinstance(op, Operation) or type(op) not in _COMBINERS or op.parent is not self.block:
             return None
@@ -190,7 +190,7 @@ def body_of(block: Block) -> Body:
 
 @once
 def _bytes(type: Attribute) -> int:
-    """Bytes of a number; a bool or an index sets no vector's width."""
+    """Bytes of a number; a bool or an index does not determine a vector's width."""
     if isinstance(type, IntegerType):
         return max(1, type.width.data // 8)
     if isinstance(type, AnyFloat):
@@ -205,7 +205,8 @@ def evaluate(
     index: Callable[[int], SSAValue],
     lanes: int | None,
 ) -> list[SSAValue]:
-    """Appends the body's ops with these arguments; what depends on a vector becomes one. Returns what it yields."""
+    """Append the body's ops with these arguments; values that depend on a vector become vectors. Returns the yielded
+    values."""
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
     splats: dict[SSAValue, SSAValue] = {}
 
@@ -256,7 +257,7 @@ def _wide_op(builder: LoopBuilder, op: Operation, operands: list[SSAValue], lane
 
 
 def _cast_integer(builder: LoopBuilder, value: SSAValue, result: VectorType) -> SSAValue:
-    """index_cast where lanes of an index are i64."""
+    """An index_cast in vectors, where lanes of an index are i64."""
     assert isinstance(value.type, VectorType)
     have, want = value.type.element_type.bitwidth, result.element_type.bitwidth  # pyright: ignore[reportAttributeAccessIssue]  # integers
     if have == want:

@@ -1,4 +1,4 @@
-"""Safe rewriting: new ops take the position and the source location of the op they replace.
+"""Safe rewriting: new ops take the position and the source location of the op that they replace.
 
 Reads and writes: single ops. Leaves: no use of a replaced value, no reference from an erased op.
 """
@@ -21,7 +21,7 @@ def in_place_of(op: Operation) -> emitting:
 
 
 def erase(op: Operation) -> None:
-    """Remove an op whose results nothing uses, with all that it holds."""
+    """Remove an op with unused results, including its regions."""
     op.detach()
     op.drop_all_references()
 
@@ -34,7 +34,7 @@ def replace(op: Operation, values: Sequence[SSAValue]) -> None:
 
 
 def splice(block: Block, before: Operation, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-    """Move a block's ops in front of `before`, `arguments` for its own; gives what its terminator passed on."""
+    """Move a block's ops to before `before`, with `arguments` for its own. Returns the operands of its terminator."""
     for arg, value in zip(block.args, arguments, strict=True):
         arg.replace_all_uses_with(value)
     end = block.last_op
@@ -50,7 +50,7 @@ def splice(block: Block, before: Operation, arguments: Sequence[SSAValue]) -> li
 def rebuilt(
     op: Operation, operands: Sequence[SSAValue], result_types: Sequence[Attribute], regions: Sequence[Region]
 ) -> Operation:
-    """An op like `op`, its properties, attributes and location, of other operands, result types and regions."""
+    """An op with the properties, attributes and location of `op`, but other operands, result types and regions."""
     return type(op).create(
         operands=operands,
         result_types=result_types,

@@ -1,6 +1,6 @@
-"""Facts about the tensors of stage `linalg`: which are slices of the same places, which are read where written.
+"""Facts about the tensors of stage `linalg`: which slices are the same, and which tensors are read where written.
 
-Reads: ops of stage `linalg`. Writes: nothing. Leaves: the ops. Moves, webs and rewriting build on these answers.
+Reads: ops of stage `linalg`. Writes: nothing. Leaves: the ops. Moves, webs and rewriting use these facts.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ def is_static(type: Attribute) -> bool:
 
 
 def is_in_place(op: func.CallOp, result: SSAValue) -> bool:
-    """Whether a result that an operand becomes is in that operand's memory: what a function grows may be elsewhere."""
+    """Whether a result stays in the memory of its operand; a function that grows an array may move it."""
     return is_static(result.type) or NATIVE in op.attributes
 
 
 def is_thin_view(op: Operation) -> bool:
-    """Whether op is a view that only takes dimensions of size 1 away, or adds some."""
+    """Whether op is a view that only drops dimensions of size 1, or adds some."""
     return isinstance(op, tensor.CollapseShapeOp | tensor.ExpandShapeOp) and is_thin(op)
 
 
 def is_output_read(op: LinalgStructuredOperation, index: int) -> bool:
-    """Whether the op's body reads what operand `index`, an output, held before."""
+    """Whether the op's body reads the old contents of operand `index`, an output."""
     return op.body.block.args[index].first_use is not None
 
 
@@ -53,7 +53,7 @@ def is_written_where_read(op: LinalgStructuredOperation, read: int, written: int
 
 
 def is_same_slice(first: Slice, second: Slice) -> bool:
-    """Whether two slices are of the same places (of whatever tensor)."""
+    """Whether two slices select the same elements (of any two tensors)."""
     names = ("static_offsets", "static_sizes", "static_strides")
     if any(first.properties[name] != second.properties[name] for name in names):
         return False

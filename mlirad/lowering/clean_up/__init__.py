@@ -1,1 +1,1 @@
-"""VERBS on nd ops: fewer and better ops. One file = one pass."""
+"""VERBS on nd ops: fewer and cheaper ops. One file = one pass."""

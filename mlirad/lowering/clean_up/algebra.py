@@ -1,10 +1,10 @@
-"""Exact identities: simpler equivalents of a pure op, given what is known about its operands.
+"""Exact identities: simpler equivalents of a pure op, given the facts about its operands.
 
-Reads: one nd op. Writes: new ops before it, through the expression layer, if there is something simpler; else nothing.
-Leaves: the op; the caller replaces it.
+Reads: one nd op. Writes: new ops before it, through the expression layer, if there is a simpler form. Leaves: the op;
+the caller replaces it.
 
-Exact means to the bit, except for the payload of a nan. So x + 0.0 is kept, since it turns -0.0 into 0.0, and x * 0.0
-is kept, since x may be infinite or negative.
+Exact means bit for bit, except for the payload of a nan. So x + 0.0 is kept, because it turns -0.0 into 0.0, and x *
+0.0 is kept, because x may be infinite or negative.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ Rules = dict[type[NdOp], list[Rule]]
 
 
 def rules_into(table: Rules) -> Callable[..., Callable[[Rule], Rule]]:
-    """A decorator: the function is an identity of the given op classes, and belongs to the table.
+    """A decorator: registers the function in the table, as an identity of the given op classes.
 
-    An identity gets an op and its operands. It returns a value equal to the op's result (a tuple, where there are
-    several), or None if it does not apply.
+    An identity receives an op and its operands. It returns a value equal to the op's result (for several results a
+    tuple), or None if it does not apply.
     """
 
     def rule(*classes: type[NdOp]) -> Callable[[Rule], Rule]:
@@ -67,13 +67,13 @@ rule = rules_into(RULES)
 
 
 def general_rules(kind: type[NdOp]) -> tuple[Rule, ...]:
-    """The identities of a class that follow from what kind of op it is."""
+    """The identities that apply to a class because of its traits."""
     folded = () if kind is ConstantOp else (_folded,)
     return (*folded, _of_full) if issubclass(kind, ElementwiseOp) else folded
 
 
 def simpler(op: NdOp, rules: Sequence[Rule]) -> Sequence[SSAValue] | None:
-    """What the results of a pure op are, in fewer or cheaper ops; None if nothing is known."""
+    """Values equal to the results of a pure op, from fewer or cheaper ops; None if no identity applies."""
     operands = tuple(op.operands)
     for rule in rules:
         found = rule(op, *operands)
@@ -84,7 +84,7 @@ def simpler(op: NdOp, rules: Sequence[Rule]) -> Sequence[SSAValue] | None:
 
 
 def defined_by(value: SSAValue, op_class: type[OpT]) -> OpT | None:
-    """The op of that (final) class whose result the value is."""
+    """The op of that (final) class that defines the value."""
     owner: Any = value.owner
     return owner if owner.__class__ is op_class else None
 
@@ -109,7 +109,7 @@ def _folded(op: NdOp, *operands: SSAValue) -> Result:
 
 
 def _of_full(op: ElementwiseOp, *operands: SSAValue) -> Result:
-    """Elementwise ops on arrays of one number each give arrays of one number."""
+    """Elementwise ops on arrays that are each filled with one number return such an array."""
     sources: list[FullOp] = []
     for operand in operands:
         source = defined_by(operand, FullOp)
@@ -126,7 +126,7 @@ def _of_full(op: ElementwiseOp, *operands: SSAValue) -> Result:
 
 @rule(AddOp, SubOp)
 def add_numbers(op: AddOp | SubOp, x: SSAValue, y: SSAValue) -> Result:
-    """(x + a) - b is x + (a - b), of integers."""
+    """(x + a) - b is x + (a - b), for integers."""
     if types.is_tensor(x.type) or not types.is_integer(x.type):
         return None
     inner = _offset(x)
@@ -140,7 +140,7 @@ def add_numbers(op: AddOp | SubOp, x: SSAValue, y: SSAValue) -> Result:
 
 
 def _offset(value: SSAValue) -> tuple[SSAValue, Any] | None:
-    """The x and a of a value that is x + a or x - a, a being known."""
+    """x and a, for a value that is x + a or x - a with a known a."""
     op = value.owner
     if not isinstance(op, AddOp | SubOp):
         return None
@@ -153,7 +153,7 @@ def _offset(value: SSAValue) -> tuple[SSAValue, Any] | None:
 
 @rule(AddOp, MulOp)
 def number_last(op: AddOp | MulOp, x: SSAValue, y: SSAValue) -> Result:
-    """A known operand is on the right."""
+    """A constant operand goes to the right."""
     if known_number(x) is None or known_number(y) is not None:
         return None
     return op.result_on(Expr(y), Expr(x))
@@ -193,7 +193,7 @@ def subtract(op: SubOp, x: SSAValue, y: SSAValue) -> Result:
 def multiply(_op: MulOp, x: SSAValue, y: SSAValue) -> Result:
     for one, other in ((x, y), (y, x)):
         if known_number(other) is None or types.is_complex(x.type):
-            continue  # of complex numbers an infinity times 1 has a nan
+            continue  # for a complex infinity, the product with 1 contains a nan
         if is_number(other, 1):
             return one
         if is_number(other, -1):
@@ -238,7 +238,7 @@ def extremum(_op: MaximumOp | MinimumOp, x: SSAValue, y: SSAValue) -> Result:
 
 
 def _like(number: float, op: NdOp) -> Result:
-    """A number everywhere in what the op computes, if its shape is known."""
+    """An array filled with a number, in the shape of the op's result, if that is known."""
     type = op.results[0].type
     return constant(number, type) if types.is_static(type) else None
 
@@ -296,7 +296,7 @@ def negation(_op: LogicalNotOp, x: SSAValue) -> Result:
 def compare_with_itself(op: EqualOp, x: SSAValue, y: SSAValue) -> Result:
     if x is not y:
         return None
-    if types.is_inexact(x.type) and not isinstance(op, LessOp | GreaterOp):  # nan is not itself
+    if types.is_inexact(x.type) and not isinstance(op, LessOp | GreaterOp):  # nan is not equal to itself
         return emit(EqualOp, x, y) if isinstance(op, LessEqualOp | GreaterEqualOp) else None
     return _like(isinstance(op, EqualOp | LessEqualOp | GreaterEqualOp), op)
 
@@ -311,23 +311,23 @@ def cast_back(op: CastOp, x: SSAValue) -> Result:
     inner = defined_by(x, CastOp)
     if inner is None or not _is_lossless(inner):
         return None
-    # What was widened is what it was: cast it from where it came.
+    # A widened value was narrower before: cast from the original.
     return cast(Expr(inner.x), types.element_type(op.result.type)) if _is_value_cast(inner, op) else None
 
 
 def _is_lossless(op: CastOp) -> bool:
-    """Whether every number of the source's type is a number of the target's, and comes back from it."""
+    """Whether every number of the source's type survives the cast to the target's type and back."""
     source, target = (types.to_dtype(types.element_type(value.type)) for value in (op.x, op.result))
     if source.kind in "iu" and target.kind == "f" and source.itemsize >= target.itemsize:
-        return False  # NumPy calls 64-bit integers to float64 safe
+        return False  # NumPy calls the cast of 64-bit integers to float64 safe
     return bool(np.can_cast(source, target, "safe"))
 
 
 def _is_value_cast(inner: CastOp, outer: CastOp) -> bool:
-    """Whether casting twice gives what casting once does: the outer cast must depend on the value alone."""
+    """Whether the outer cast alone gives the same result: it must depend only on the value."""
     source, target = types.element_type(inner.x.type), types.element_type(outer.result.type)
     if source == target:
         return True
     middle = types.element_type(inner.result.type)
-    # Integers that are narrowed wrap, floats that are made integers do not: only stay within one kind.
+    # Integers wrap when narrowed, floats cast to integers do not: both casts must stay within one kind.
     return all(isinstance(type, IntegerType) and type != i1 for type in (source, middle, target))

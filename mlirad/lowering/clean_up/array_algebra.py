@@ -1,11 +1,11 @@
-"""Exact identities of the ops that move, read and write elements.
+"""Exact identities of ops that move, read and write elements.
 
-Reads: one nd op. Writes: new ops before it, through the expression layer, if there is something simpler; else nothing.
-Leaves: the op; the caller replaces it.
+Reads: one nd op. Writes: new ops before it, through the expression layer, if there is a simpler form. Leaves: the op;
+the caller replaces it.
 
 A read of an element never moves past the write that overwrote the array: `extract` looks through an `insert` only to
-find the inserted value. Movements of whole arrays are merged nevertheless: at worst the array is copied, which costs no
-more than the movement that was removed.
+find the inserted value. But movements of whole arrays are merged: in the worst case the array is copied, which costs no
+more than the removed movement.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ rule = rules_into(RULES)
 
 
 def _full_like(source: FullOp, op: NdOp) -> Result:
-    """The number of `source` everywhere in the array that op computes."""
+    """The result of op as an array filled with the number of `source`."""
     (result,) = op.results
     shape = types.shape(result.type)
     return full(Expr(source.value), shape, [size_along(result, axis) for axis, size in enumerate(shape) if size < 0])
@@ -106,7 +106,7 @@ def transpose_of(op: TransposeOp, x: SSAValue) -> Result:
 
 @rule(DimOp)
 def dim_of(op: DimOp, x: SSAValue) -> Result:
-    """A known size, or the size of an earlier array (asking for a size reads nothing)."""
+    """A known size, or the size of an earlier array (reading a size does not read the array)."""
     axis = op.axis.value.data
     size = types.shape(x.type)[axis]
     if size >= 0:
@@ -120,13 +120,13 @@ def reduction_of(op: SumOp, x: SSAValue) -> Result:
     if source is None or 0 in types.shape(x.type):
         return None
     if isinstance(op, SumOp) and not is_number(source.value, 0):
-        return None  # n * x is not the sum of n times x
+        return None  # adding x n times is not exactly n * x
     return _full_like(source, op) if types.is_tensor(op.result.type) else source.value
 
 
 @rule(ContractOp)
 def contract_transposed(op: ContractOp, x: SSAValue, y: SSAValue) -> Result:
-    """A product reads a transposed operand through its labels."""
+    """A product absorbs the transposition of an operand into its labels."""
     for number, operand in enumerate((x, y)):
         inner = defined_by(operand, TransposeOp)
         if inner is None:
@@ -169,7 +169,7 @@ def insert_into(_op: InsertOp, value: SSAValue, array: SSAValue, *indices: SSAVa
 
 @rule(AddAtOp)
 def add_to_zeros(_op: AddAtOp, value: SSAValue, array: SSAValue, *indices: SSAValue) -> Result:
-    """0 + x without the read; of floats the addition stays, since 0.0 + -0.0 is 0.0."""
+    """0 + x without the read; for floats the addition stays, because 0.0 + -0.0 is 0.0."""
     if not is_number(array, 0) or types.is_bool(array.type):
         return None
     return emit(InsertOp, value if never_negative_zero(value) else Expr(value) + 0.0, array, *indices)
@@ -220,7 +220,7 @@ def wrap_known(_op: WrapIndexOp, index: SSAValue, size: SSAValue) -> Result:
 
 
 def _same(indices: Sequence[SSAValue], others: Sequence[SSAValue]) -> bool:
-    """Whether two places are certainly the same: the same values, or equal constants."""
+    """Whether two element positions are certainly equal: the same values, or equal constants."""
     return all(a is b or _equal_constants(a, b) for a, b in zip(indices, others, strict=True))
 
 
@@ -240,7 +240,7 @@ def _part(op: ExtractSliceOp | SliceUpdateOp) -> SSAValue:
 
 
 def _is_whole(op: ExtractSliceOp | SliceUpdateOp, part: SSAValue) -> bool:
-    """Whether a slice, of the shape of `part`, is the whole array."""
+    """Whether a slice with the shape of `part` is the whole array."""
     forwards = all(stride == 1 for stride in ints(op.strides))
     return forwards and all(is_number(start, 0) for start in op.starts) and _same_shape(part, op.t)
 

@@ -1,9 +1,10 @@
 """Folds constants, applies identities, and removes branches on known conditions and loops of at most one trip.
 
 Reads and writes: tensor, autodiff and optimized stages, in place. Leaves: no op that an identity of `algebra` or
-`array_algebra` simplifies, no branch on a known condition, no loop that runs at most once, no carry that never changes.
+`array_algebra` simplifies, no branch on a known condition, no loop of at most one trip, no carry that never changes.
 
-A worklist: an op is visited again when an operand has changed. Ops with effects are kept, except checks that hold.
+The pass uses a worklist: an op is visited again when an operand has changed. Ops with effects are kept, except checks
+that hold.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _IDENTITIES: Rules = {**algebra.RULES, **array_algebra.RULES}
 
 @cache
 def _identities(kind: type[Operation]) -> tuple[Rule, ...]:
-    """The identities of a class of ops, to be tried in turn."""
+    """The identities of a class of ops, in the order in which they are tried."""
     if not issubclass(kind, NdOp) or not only_computes(kind):
         return ()
     return (*general_rules(kind), *_IDENTITIES.get(kind, ()))
@@ -78,7 +79,7 @@ class Canonicalize(ModulePass):
 
 @dataclass
 class _Worklist:
-    """Ops to visit, the last first, each at most once. Pushed backwards, a program's ops come in their order."""
+    """Ops to visit, last in first out, each at most once. Pushed in reverse, a program's ops come out in order."""
 
     stack: list[Operation]
     waiting: set[Operation]
@@ -92,7 +93,7 @@ class _Worklist:
         while self.stack:
             op = self.stack.pop()
             self.waiting.discard(op)
-            if op.parent is not None:  # not erased meanwhile
+            if op.parent is not None:  # not erased in the meantime
                 self._visit(op)
 
     def _visit(self, op: Operation) -> None:
@@ -119,7 +120,7 @@ class _Worklist:
         return True
 
     def add_owner(self, value: SSAValue) -> None:
-        """Look again at what computes a value that has lost a use."""
+        """Visit the op that defines a value again, because the value has lost a use."""
         if isinstance(value, OpResult) and value.op.parent is not None:
             self.add(value.op)
 
@@ -146,7 +147,7 @@ class _Worklist:
         value.replace_all_uses_with(other)
 
     def emit_before(self, op: Operation, build: Callable[[], SSAValue]) -> SSAValue:
-        """Build in place of op, and look at the new ops too."""
+        """Build in place of op, and visit the new ops too."""
         before = op.prev_op
         with in_place_of(op):
             value = build()
@@ -154,7 +155,7 @@ class _Worklist:
         return value
 
     def _add_new(self, before: Operation | None, op: Operation) -> None:
-        """Look at the ops between `before` (none: the start of the block) and op."""
+        """Visit the ops between `before` (None: the start of the block) and op."""
         assert op.parent is not None
         new = op.parent.first_op if before is None else before.next_op
         while new is not op:
@@ -163,7 +164,7 @@ class _Worklist:
             new = new.next_op
 
     def simplify(self, op: NdOp, answer: Callable[[], Sequence[SSAValue] | None]) -> None:
-        """Replace op by what stands for it, if anything does; what that takes is emitted in place of op."""
+        """Replace op by a simpler form, if there is one; its ops are emitted in place of op."""
         before = op.prev_op
         with in_place_of(op):
             values = answer()
@@ -172,7 +173,7 @@ class _Worklist:
             self.replace(op, values)
 
     def inline(self, op: Operation, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-        """Put a block of op in front of it; gives what the block's end passes on."""
+        """Move a block of op to before op. Returns the operands of the block's terminator."""
         for arg in block.args:
             self.add_users(arg)
         return splice(block, op, arguments)
@@ -202,10 +203,10 @@ def _while(work: _Worklist, op: scf.WhileOp) -> None:
 
 
 def _loop_carries(work: _Worklist, op: scf.ForOp | scf.WhileOp) -> None:
-    """Drop carries that never change, and carries that are equal to another one."""
+    """Drop carries that never change, and carries that are equal to another carry."""
     carries = Carries(op)
     first: dict[tuple[SSAValue, SSAValue], int] = {}
-    dropped: dict[int, int | None] = {}  # to the carry that it is, or to None where it is its initial value
+    dropped: dict[int, int | None] = {}  # the equal carry, or None if the carry keeps its initial value
     for number, (init, yielded) in enumerate(zip(carries.inits, carries.yielded[0], strict=True)):
         if yielded is init or any(yielded is args[number] for args in carries.region_args):
             dropped[number] = None
@@ -220,7 +221,7 @@ def _loop_carries(work: _Worklist, op: scf.ForOp | scf.WhileOp) -> None:
 
 
 def _count_by_induction(work: _Worklist, op: scf.ForOp) -> None:
-    """A carry that grows by a constant each trip is a multiple of the induction variable."""
+    """Replace a carry that grows by a constant each trip by a multiple of the induction variable."""
     if not (is_number(op.lb, 0) and is_number(op.step, 1)):
         return
     body = op.body.block
@@ -239,7 +240,7 @@ def _count_by_induction(work: _Worklist, op: scf.ForOp) -> None:
         outside = work.emit_before(op, lambda after=after: after(emit(MaximumOp, op.ub, constant(0, types.I64))))
         work.substitute(arg, inside)
         work.substitute(result, outside)
-        # Nothing reads the carry now: make it one that never changes, and `_loop_carries` drops it.
+        # The carry has no reader now: make it one that never changes, so that `_loop_carries` drops it.
         terminator(body).operands[arg.index - 1] = init
         work.add_owner(yielded)
 
@@ -270,14 +271,14 @@ def _if(work: _Worklist, op: scf.IfOp) -> None:
 
 
 def _choice(work: _Worklist, op: scf.IfOp, pair: tuple[SSAValue, SSAValue]) -> SSAValue | None:
-    """A result of op as a value from outside, or as a selection of two scalars from outside."""
+    """A result of op as a value from outside, or as a selection between two scalars from outside."""
     then, otherwise = pair
     if _is_local(then, op) or _is_local(otherwise, op):
         return None
     if then is otherwise:
         return then
     if types.is_tensor(then.type) or not isinstance(then.type, IntegerType | AnyFloat):
-        return None  # of arrays a branch chooses by pointer
+        return None  # a branch selects arrays by pointer, without a copy
     return work.emit_before(op, lambda: emit(SelectOp, op.cond, then, otherwise).value)
 
 
@@ -291,7 +292,7 @@ def _is_local(value: SSAValue, op: scf.IfOp) -> bool:
 
 
 def _check(work: _Worklist, op: EffectOp) -> None:
-    """Replace a check that constants decide by its results."""
+    """Replace a check with constant operands by its results."""
     work.simplify(op, lambda: op.simplified(Ranges()))
 
 

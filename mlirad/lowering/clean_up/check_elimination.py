@@ -1,12 +1,12 @@
-"""Removes checks of bounds and overflow that cannot fail, and the wrapping of indices that are not negative.
+"""Removes checks of bounds and overflow that cannot fail, and the wrapping of non-negative indices.
 
 Reads and writes: tensor, autodiff and optimized stages, in place. Leaves: the checks that may fail, in their order, and
-those comparisons, maxima and minima of i64 scalars whose outcome is unknown. No read that a loop's writes cannot
-touch stays in the loop (hoist_reads.py).
+the comparisons, maxima and minima of i64 scalars with unknown outcome. No read stays in a loop whose writes cannot
+touch it (hoist_reads.py).
 
-One walk in program order collects facts. A loop's variable lies between 0 and its bound, and an index that has passed
-a check between 0 and the size. In a branch, and after a check, the condition holds. A counter grows by what its loop
-adds to it.
+One walk in program order collects facts. A loop's variable lies between 0 and its bound; an index that has passed a
+check lies between 0 and the size. In a branch, and after a check, the condition holds. A counter grows by the amount
+that its loop adds.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from mlirad.xdsl_support.traversal import ops_of
 
 @dataclass(frozen=True)
 class EliminateChecks(ModulePass):
-    """Remove the checks that are proven to hold. The proofs are bounded in time.
+    """Remove the checks that are proved to hold. The time for proofs is bounded.
 
     Before:
 
@@ -74,7 +74,7 @@ def eliminate_checks(function: Operation) -> None:
 
 @cache
 def _is_about_integers(kind: type[Operation]) -> bool:
-    """Whether ops of a class answer anything about integers."""
+    """Whether ops of a class have facts about integers."""
     questions = ("integer", "simplified", "established")
     return issubclass(kind, NdOp) and any(getattr(kind, name) is not getattr(NdOp, name) for name in questions)
 
@@ -89,7 +89,7 @@ class _Walk:
                 self.visit(block)
 
     def visit(self, block: Block, *facts: Values) -> None:
-        """Walk a block in which some sums are known not to be negative."""
+        """Walk a block in which these sums are known to be non-negative."""
         with self.ranges.scope(facts):
             for op in ops_of(block):
                 match op:
@@ -105,7 +105,7 @@ class _Walk:
                         self.visit_op(op)
 
     def visit_op(self, op: Operation) -> None:
-        """Replace an op that is decided, or learn what it says of its result."""
+        """Replace an op with a known outcome, or record its fact about the result."""
         if not _is_about_integers(op.__class__):
             if op.results and op.results[0].type == types.I64:
                 self._learn(op, op.results[0])  # a constant of arith
@@ -118,7 +118,7 @@ class _Walk:
             self._learn(op, *op.results)
             self.ranges.facts += op.established(self.ranges)
             return
-        # What it takes to compute the values is known no better than the result was.
+        # The new values are known no better than the result was.
         for value in values:
             if isinstance(value.owner, Operation) and value.owner.next_op is op and value.owner is not before:
                 self._learn(op, value)
@@ -160,7 +160,7 @@ class _Walk:
     def _counter(
         self, value: SSAValue, init: SSAValue, each: TripChange, trips: Interval, number: Values | None
     ) -> None:
-        """The value of a carry after so many trips (exactly `number`, if not None). Each trip adds something."""
+        """The value of a carry after `number` trips (None: any number). Each trip adds something."""
         start = self.ranges.interval(init)
         low, high = start.low + min(0, trips.high * each.net.low), start.high + max(0, trips.high * each.net.high)
         if not (each.is_checked or Interval(low + each.reach.low, high + each.reach.high).fits):
@@ -172,7 +172,7 @@ class _Walk:
         self.ranges.add_atom(value, Interval(max(low, LOWEST), min(high, HIGHEST)), above, below)
 
     def _positive(self, bound: SSAValue) -> Values:
-        """The sum that a loop's bound is where the loop runs: of max(n, 0) it is n."""
+        """The sum that a loop's bound equals inside the loop: for max(n, 0) it is n."""
         op = bound.owner
         if not isinstance(op, Operation):
             return self.ranges.sum_of(bound)
@@ -198,17 +198,18 @@ class _Walk:
                 self.ranges.add_atom(arg, interval)
                 self.ranges.add_atom(op.results[number], interval)
         if any(isinstance(inner, EffectOp) for inner in before.ops):
-            self.visit(before)  # with what is known of the counters by now
+            self.visit(before)  # with the facts about the counters so far
             facts = self.ranges.implied(yields(before)[0], True)
         self.visit(body, *facts)
 
     def _while_counter(
         self, arg: SSAValue, start: Interval, each: TripChange, facts: Sequence[Values]
     ) -> Interval | None:
-        """The interval of a counter that changes so in a trip, in which the facts hold for it; None if it may wrap."""
+        """The interval of a counter with this change per trip, given the facts that hold for it; None if it may
+        wrap."""
         least, most = LOWEST, HIGHEST
         for fact in facts:
-            # fact = rest - arg >= 0 bounds arg by rest from above; fact = rest + arg >= 0, by -rest from below.
+            # fact = rest - arg >= 0 means arg <= rest; fact = rest + arg >= 0 means arg >= -rest.
             rest = self.ranges.interval_of(fact.without(arg)).high
             if fact.terms.get(arg) == -1:
                 most = min(most, rest)

@@ -2,8 +2,8 @@
 
 Reads and writes: any stage, in place. Leaves: no pure op and no check that an equal one dominates.
 
-An op is known in its own block and in the regions below. So is a condition: inside a branch it is a constant. Ops with
-regions are left as they are.
+An op is available in its own block and in the regions below. So is a condition: inside a branch it is a constant. Ops
+with regions are left unchanged.
 """
 
 from __future__ import annotations
@@ -61,11 +61,12 @@ def merge_equal(block: Block) -> None:
 
 @dataclass
 class _Numbers:
-    """A number for each attribute, the same for equal ones. Hashing is slow, so each object is hashed once."""
+    """A number for each attribute; equal attributes have the same number. Hashing is slow, so each object is hashed
+    once."""
 
     numbers: dict[Attribute, int] = field(default_factory=dict)
     of_object: dict[int, int] = field(default_factory=dict)
-    met: list[Attribute] = field(default_factory=list)  # so that no other object gets the place of one of them
+    met: list[Attribute] = field(default_factory=list)  # keeps them alive, so that no other object gets the id of one of them
 
     def of(self, attribute: Attribute) -> int:
         number = self.of_object.get(id(attribute))
@@ -80,7 +81,7 @@ class _Numbers:
 
 @dataclass
 class _Scopes:
-    """The ops seen on the way down to here, and the truth of the conditions of the branches around here.
+    """The available ops at this point, and the known conditions of the branches around it.
 
     pure: the functions that only compute their results."""
 
@@ -118,8 +119,8 @@ class _Scopes:
             del self.known[key]
 
     def _key(self, op: Operation) -> Hashable:
-        """What two ops that compute the same have in common. Values are compared by identity: they live as long as the
-        ops that are known."""
+        """A key that is equal for ops that compute the same. Values are compared by identity: they live as long as the
+        available ops."""
         return (
             op.__class__,
             tuple(map(id, op.operands)),

@@ -1,10 +1,10 @@
-"""Removes dead code: ops, results of branches, and loop-carried values that no result and no effect needs.
+"""Removes dead code: ops, results of branches, and loop-carried values that neither a result nor an effect needs.
 
-Reads and writes: any stage, in place. Leaves: what a result of a function or an effect needs.
+Reads and writes: any stage, in place. Leaves: the code that a result of a function or an effect needs.
 
-A loop-carried value lives or dies as a whole: its initial value, its arguments, what is yielded for it, and its result.
-So the forward loop of linear code is removed if only the reverse loop is needed. A dead loop is removed, also a `while`
-that might not have ended.
+A loop-carried value lives or dies as a whole: its initial value, its arguments, its yielded value, and its result. So
+the forward loop of linear code is removed if only the reverse loop is needed. A dead loop is removed, even a `while`
+that might not have terminated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 @dataclass(frozen=True)
 class Dce(ModulePass):
-    """Mark what is needed, backwards from effects and results; erase the rest.
+    """Mark live code, backwards from effects and results; erase the rest.
 
     Before:
 
@@ -54,7 +54,7 @@ class Dce(ModulePass):
 
 
 def eliminate(op: Operation) -> None:
-    """Remove what is dead in the regions of op."""
+    """Remove dead code in the regions of op."""
     marks = _Marks(RemovableCalls(op))
     for inner in ops_inside(op):
         if not only_computes(inner.__class__) and marks.is_root(inner):
@@ -65,8 +65,8 @@ def eliminate(op: Operation) -> None:
 
 @dataclass
 class _Marks:
-    """The ops and the carries that are needed, and the blocks that run; `pending` ones are marked, but what they need
-    is not yet. removable: functions (callees.py)."""
+    """The live ops and carries, and the blocks that run; `pending` are marked, but their operands are not yet.
+    removable: functions (callees.py)."""
 
     removable: RemovableCalls
     ops: set[Operation] = field(default_factory=set)
@@ -75,14 +75,14 @@ class _Marks:
     pending: list[Operation | tuple[Operation, int]] = field(default_factory=list)
 
     def is_root(self, op: Operation) -> bool:
-        """Whether an op that does not only compute is needed by itself."""
+        """Whether an op with effects is live by itself."""
         if is_terminator(op.__class__):
-            # What ends a region is needed if the op around it is; what ends a function always is.
+            # The terminator of a region is live if the op around it is; that of a function always is.
             parent = op.parent_op()
             return parent is not None and parent.has_trait(IsolatedFromAbove)
         if isinstance(op, func.CallOp) and op.callee.string_value() in self.removable:
             return False
-        # A structured op is needed for what is in it and comes out of it, never for itself.
+        # A structured op is live because of its contents and results, never by itself.
         return not is_structured(op) and not is_removable(op)
 
     def need_op(self, op: Operation) -> None:
@@ -91,7 +91,7 @@ class _Marks:
             self.pending.append(op)
 
     def need(self, value: SSAValue) -> None:
-        """Mark the op that a value comes from; of a structured op, the carry too."""
+        """Mark the op that defines a value; for a structured op, also the carry."""
         if isinstance(value, OpResult):
             op, number = value.op, value.index
         else:
@@ -105,7 +105,7 @@ class _Marks:
             self.pending.append((op, number))
 
     def spread(self) -> None:
-        """Mark what the marked ops and carries need."""
+        """Mark the operands of the marked ops and carries."""
         while self.pending:
             marked = self.pending.pop()
             for value in self._of_carry(*marked) if isinstance(marked, tuple) else self._of_op(marked):
@@ -116,7 +116,7 @@ class _Marks:
         return Carries(op).values(number)
 
     def _of_op(self, op: Operation) -> Iterable[SSAValue]:
-        """What an op that runs needs. The ops around it run, too."""
+        """The values that a live op needs. The ops around it also run."""
         block = op.parent
         if block is not None and block not in self.blocks:
             self.blocks.add(block)
@@ -132,7 +132,7 @@ class _Marks:
         return op.operands
 
     def _need_all_inside(self, op: Operation) -> None:
-        """The terminators of an op that is no loop or branch, so that what they pass on is kept."""
+        """Mark the terminators of an op that is not a loop or branch, so that their operands are kept."""
         for region in op.regions:
             for block in region.blocks:
                 if block.last_op is not None and not isinstance(op, ModuleOp):
@@ -149,7 +149,7 @@ class _Marks:
                         self._trim(inner)
 
     def _trim(self, op: Operation) -> None:
-        """Sweep inside a living op, and drop its dead carries. Only carried values still use what was swept."""
+        """Sweep inside a live op, and drop its dead carries. Only carried values still use the swept values."""
         self.sweep(op)
         if is_structured(op):
             assert isinstance(op, StructuredOp)

@@ -1,4 +1,4 @@
-"""Removes the hints to differentiation, and its notes: how loops are checkpointed, where it stops, whose rule is whose.
+"""Removes hints to differentiation and its attributes: checkpointing, `ad.stop`, and derivative rules.
 
 Reads and writes: any stage, in place. Leaves: no attribute of the dialect `ad`, and no `ad.stop`.
 """

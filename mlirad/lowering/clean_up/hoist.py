@@ -1,11 +1,11 @@
 """Moves loop-invariant code out of loops.
 
 Reads and writes: tensor, autodiff and optimized stages, in place. Leaves: in a loop's own block, no scalar computation
-on values from outside; and none on arrays, if the loop certainly makes a trip.
+on values from outside. The same holds for arrays if the loop certainly makes a trip.
 
-Moved ops are pure and cannot trap. The read of an element moves only if its index is in range without the proof of a
-condition or a check inside the loop. An array that the loop overwrites stays in the loop: a copy for each trip would
-cost as much as making it.
+Moved ops are pure and cannot trap. The read of an element moves only if its index is in range without a condition or
+check inside the loop. An array that the loop overwrites stays in the loop: a copy in each trip would cost as much as
+computing it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from mlirad.xdsl_support.traversal import ops_of
 
 @dataclass(frozen=True)
 class Hoist(ModulePass):
-    """Move each op out of all loops that its operands do not depend on, in one walk in program order.
+    """Move each op out of all loops on which its operands do not depend, in one walk in program order.
 
     Before:
 
@@ -64,7 +64,7 @@ class Hoist(ModulePass):
 
 @dataclass
 class _Levels:
-    """How many blocks there are around each block seen."""
+    """The nesting depth of each block seen so far."""
 
     of_block: dict[Block, int] = field(default_factory=dict)
 
@@ -80,7 +80,7 @@ class _Levels:
                         self._move_out(inner)
 
     def _move_out(self, op: Operation) -> None:
-        """Move an op out of the loop whose block it is in."""
+        """Move an op out of the loop that it is directly in."""
         lowest = max((self._level(operand) for operand in op.operands), default=0)
         destination: Operation | None = None
         block = op.parent
@@ -101,7 +101,7 @@ class _Levels:
 
 
 def may_leave(op: Operation, loop: scf.ForOp | scf.WhileOp) -> bool:
-    """Whether op, which is in the loop's own block and uses nothing of the loop, may be computed before it."""
+    """Whether op, which is in the loop's own block and uses no value of the loop, may be computed before the loop."""
     if any(types.is_tensor(result.type) and is_taken(result) for result in op.results):
         return False
     if (read := read_subset(op)) is not None and not _is_in_range(read):
@@ -112,7 +112,7 @@ def may_leave(op: Operation, loop: scf.ForOp | scf.WhileOp) -> bool:
 
 
 def _is_in_range(read: Subset) -> bool:
-    """Whether what is read is known to be in range wherever the places are known at all."""
+    """Whether the read is known to be in range wherever its indices are defined."""
     sizes = types.shape(read.array.type)
     return all(along is None or _is_within(along, size) for along, size in zip(read.ranges, sizes, strict=True))
 

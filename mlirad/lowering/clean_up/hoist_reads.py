@@ -1,9 +1,10 @@
 """Moves reads of elements out of loops that write only to other elements of the same array.
 
-Reads: an `scf.for`, and what is known of its indices. Writes: reads ahead of the loop, from the array as it came in.
-Leaves: reads that a write of the loop may meet, or whose index is not proved to be in range where the loop may not run.
+Reads: an `scf.for`, and the facts about its indices. Writes: reads before the loop, from the loop's initial array.
+Leaves: reads that a write of the loop may touch, and reads that are not proved to be in range if the loop makes no
+trip.
 
-LLVM does not find this out by itself: a read that a write may change keeps it from vectorising the loop.
+LLVM does not find this: if a write may change the value of a read, LLVM does not vectorise the loop.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from mlirad.lowering.rewriting import in_place_of, replace
 
 
 def hoist_reads(loop: scf.ForOp, ranges: Ranges) -> None:
-    """Move every such read of the loop's own block; the walk that fills `ranges` has just left the loop."""
+    """Move every such read in the loop's own block; the walk that fills `ranges` has just left the loop."""
     block = loop.body.block
     for number, (arg, init) in enumerate(zip(block.args[1:], loop.iter_args, strict=True)):
         reads = [(use.operation, read) for use in arg.uses if (read := _element(use)) is not None]
@@ -40,14 +41,14 @@ def hoist_reads(loop: scf.ForOp, ranges: Ranges) -> None:
 
 
 def _element(use: Use) -> Subset | None:
-    """What a use reads of the value, if that is one element: an array would need memory of its own."""
+    """The element that a use reads; None for an array, which would need memory of its own."""
     read = read_subset(use.operation)
     is_element = read is not None and use.index == read.number and not types.is_tensor(read.part.type)
     return read if is_element else None
 
 
 def _writes(arg: SSAValue, yielded: SSAValue, loop: scf.ForOp) -> list[Subset] | None:
-    """The writes that make `yielded` of `arg`; None if anything else does."""
+    """The writes that turn `arg` into `yielded`; None if there is any other op."""
     writes: list[Subset] = []
     while yielded is not arg:
         owner = yielded.owner
@@ -65,7 +66,7 @@ def _is_outside(value: SSAValue, loop: scf.ForOp) -> bool:
 
 
 def _ends(along: Range | None, ranges: Ranges) -> tuple[Values, Values] | None:
-    """The lowest and the highest place along an axis, if it is known how many there are."""
+    """The lowest and the highest index along an axis, if their number is known."""
     if along is None or not isinstance(along.length, int):
         return None
     first = Values(along.start) if isinstance(along.start, int) else ranges.sum_of(along.start)
@@ -84,7 +85,7 @@ def _is_in_range(read: Subset, ranges: Ranges) -> bool:
 
 
 def _are_apart(read: Subset, write: Subset, ranges: Ranges) -> bool:
-    """Whether along some axis the places are proved to differ."""
+    """Whether the indices are proved to differ along some axis."""
     for along in zip(read.ranges, write.ranges, strict=True):
         one, other = (_ends(each, ranges) for each in along)
         if one is not None and other is not None and (_is_below(one, other, ranges) or _is_below(other, one, ranges)):
@@ -93,5 +94,5 @@ def _are_apart(read: Subset, write: Subset, ranges: Ranges) -> bool:
 
 
 def _is_below(one: tuple[Values, Values], other: tuple[Values, Values], ranges: Ranges) -> bool:
-    """Whether the highest place of the one is below the lowest of the other."""
+    """Whether the highest index of one is below the lowest index of the other."""
     return ranges.is_never_negative(other[0].plus(one[1], -1).shifted(-1))

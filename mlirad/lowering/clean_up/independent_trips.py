@@ -1,9 +1,9 @@
-"""Finds loops whose trips do not depend on one another, except that they add to sums.
+"""Finds loops with independent trips; the trips may also add to sums.
 
-Reads: scf and nd. Writes: nothing. Gives: for such a loop, what its carries are, and where its trips read and write.
+Reads: scf and nd. Writes: nothing. Gives: for such a loop, the roles of its carries, and the places its trips access.
 
-A trip may read what it has written itself, and what a later trip will write: it then reads what was there before the
-loop. It may not read what an earlier trip wrote, and no two trips may write to one place.
+A trip may read what it has written itself, and what a later trip will write: it then reads the value from before the
+loop. It must not read what an earlier trip wrote, and no two trips may write to the same place.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 _FEWEST = 16
-"""So many trips fill vectors; fewer are as fast one by one."""
+"""The fewest trips that are faster in vectors than one by one."""
 _FUNCTION = 10
-"""An op of this cost is a function, which vectors compute several times as fast. LLVM makes vectors of other loops."""
+"""The cost from which on an op counts as a function; vector functions are several times as fast. LLVM vectorises other
+loops."""
 _PASS = 15
-"""What it costs to go over an array once more, for each further place that a trip reads of it: so do its cotangents."""
+"""The cost of one more pass over an array, for each further place where a trip reads it: its cotangent also has one."""
 _LONGEST_STEP = 1 << 31
 
 
 @dataclass(frozen=True)
 class MovingPlace:
-    """Where an element of an array is. It moves along `axis` by `step` in each trip; None: it stays."""
+    """The index of an element of an array. It moves along `axis` by `step` in each trip; None: it does not move."""
 
     indices: tuple[Form, ...]
     axis: int | None
@@ -47,11 +48,11 @@ class MovingPlace:
 
 
 class _Apart(Enum):
-    APART = "no two trips have the places in common"
+    APART = "no two trips access the same place"
 
 
 _Lead = int | Literal[_Apart.APART] | None
-"""By how many trips one place is ahead of another; None: not known."""
+"""By how many trips one place is ahead of another; None: unknown."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Writes:
 
 @dataclass(frozen=True)
 class Sum:
-    """A carried number: each trip's `op` adds to it, its operand `index`."""
+    """A carried number: in each trip `op` adds its operand `index` to it."""
 
     carry: Carry
     op: NdOp
@@ -74,8 +75,8 @@ class Sum:
 
 @dataclass(frozen=True)
 class IndependentTrips:
-    """A loop whose trips are independent. varying: the values that differ between trips. places: of what it reads and
-    writes; None where an index is not a multiple of the loop's counter."""
+    """A loop with independent trips. varying: the values that differ between trips. places: of its reads and writes;
+    None if an index is not a multiple of the loop's counter."""
 
     loop: scf.ForOp
     carries: tuple[Writes | Sum, ...]
@@ -84,14 +85,14 @@ class IndependentTrips:
 
     @property
     def is_reversed(self) -> bool:
-        """Whether the last trip writes first in memory, and nothing needs the order of the trips."""
+        """Whether the last trip writes to the lowest address, and the order of the trips does not matter."""
         writes = [op for each in self.carries if isinstance(each, Writes) for op in each.writes]
         steps = [place.step for op in writes if (place := self.places[op]) is not None]
         return bool(steps) and max(steps) < 0 and not any(isinstance(each, Sum) for each in self.carries)
 
 
 def may_be_independent(loop: scf.ForOp) -> bool:
-    """Whether a loop looks like one, its checks apart."""
+    """Whether a loop looks like one, ignoring its checks."""
     count = trip_count(loop)
     if not counts_from_zero(loop) or loop.ub.type != types.I64 or not loop.results:
         return False
@@ -101,7 +102,7 @@ def may_be_independent(loop: scf.ForOp) -> bool:
 
 
 def independent_trips(loop: scf.ForOp) -> IndependentTrips | None:
-    """What a loop does, if its trips are independent."""
+    """The description of a loop, if its trips are independent."""
     inside = ops_inside(loop)
     if not may_be_independent(loop) or not all(map(_is_harmless, inside)):
         return None
@@ -131,7 +132,7 @@ def _is_function(op: Operation) -> bool:
 
 
 def _is_straight(op: Operation) -> bool:
-    """Whether an op of a body may be computed for all trips: what has regions is a choice among numbers."""
+    """Whether an op of a body may be computed for all trips; an op with regions must only select numbers."""
     if not isinstance(op, scf.IfOp):
         return not op.regions
     are_numbers = not any(types.is_tensor(result.type) for result in op.results)
@@ -139,7 +140,7 @@ def _is_straight(op: Operation) -> bool:
 
 
 def _is_harmless(op: Operation) -> bool:
-    """Whether an op neither fails nor has an effect: trips end in no order."""
+    """Whether an op neither fails nor has an effect, because trips have no order."""
     return bool(op.regions) or is_terminator(op.__class__) or (isinstance(op, NdOp) and has_no_effect(op))
 
 
@@ -148,12 +149,12 @@ def _subset(op: Operation) -> Subset | None:
 
 
 def _gain(loop: scf.ForOp, functions: Sequence[Operation]) -> float:
-    """What vectors save in each trip; of a branch, other trips take the other side."""
+    """The cost that vectors save in each trip; for a branch, the trips that take the other side count against it."""
     return sum(of_op(op) if op.parent is loop.body.block else of_op(op) / 2 for op in functions)
 
 
 def _further_places(places: Mapping[Operation, MovingPlace | None]) -> int:
-    """At how many places trips read arrays, apart from the first of each array."""
+    """The number of places at which trips read arrays, without the first one of each array."""
     read = {(subset.array, place) for op, place in places.items() if (subset := read_subset(op)) is not None}
     return len(read) - len({array for array, _ in read})
 
@@ -162,7 +163,7 @@ def _further_places(places: Mapping[Operation, MovingPlace | None]) -> int:
 
 
 def _writes(loop: scf.ForOp, carry: Carry) -> Writes | None:
-    """The carry as an array of which each trip writes elements."""
+    """The carry as an array that each trip writes elements of."""
     writes: list[Operation] = []
     versions = [carry.yielded]
     while versions[-1] is not carry.arg:
@@ -178,7 +179,7 @@ def _writes(loop: scf.ForOp, carry: Carry) -> Writes | None:
 
 
 def _sum(loop: scf.ForOp, carry: Carry) -> Sum | None:
-    """The carry as a number to which each trip adds another one."""
+    """The carry as a number that each trip adds to."""
     op, type = carry.yielded.owner, carry.arg.type
     if (type not in (types.F32, types.F64) and not isinstance(type, IntegerType)) or types.is_bool(type):
         return None
@@ -195,7 +196,7 @@ def _sum(loop: scf.ForOp, carry: Carry) -> Sum | None:
 
 
 def _place(indices: Sequence[SSAValue], loop: scf.ForOp) -> MovingPlace | None:
-    """Where the indices are, if only one of them moves, and by the same step in each trip."""
+    """The place given by indices, if only one of them moves, by the same step in each trip."""
     if any(types.is_tensor(index.type) for index in indices):
         return None
     own, forms = Trip(loop), tuple(map(linear, indices))
@@ -208,7 +209,7 @@ def _place(indices: Sequence[SSAValue], loop: scf.ForOp) -> MovingPlace | None:
 
 
 def _stays(term: Trip | Opaque, loop: scf.ForOp) -> bool:
-    """Whether a term is a number that is known before the loop."""
+    """Whether a term is known before the loop."""
     if isinstance(term, Trip):
         return isinstance(term.loop, scf.ForOp) and term.loop.is_ancestor(loop)
     owner = term.value.owner
@@ -217,7 +218,7 @@ def _stays(term: Trip | Opaque, loop: scf.ForOp) -> bool:
 
 
 def _lead(one: MovingPlace, other: MovingPlace) -> _Lead:
-    """By how many trips `one` is ahead of `other`: it is where the other will be so many trips later."""
+    """By how many trips `one` is ahead of `other`: `other` reaches the same element that many trips later."""
     differences = [(a - b).value for a, b in zip(one.indices, other.indices, strict=True)]
     for axis, difference in enumerate(differences):
         if axis not in (one.axis, other.axis) and difference:
@@ -231,19 +232,19 @@ def _lead(one: MovingPlace, other: MovingPlace) -> _Lead:
 
 
 def _is_contiguous(place: MovingPlace | None) -> bool:
-    """Whether neighbouring trips have neighbouring elements, so that vectors can be stored."""
+    """Whether neighbouring trips access neighbouring elements, so that vectors can be stored."""
     return place is not None and place.axis == len(place.indices) - 1 and abs(place.step) == 1
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """arrays: the arrays that change in the loop, and what changes them."""
+    """arrays: the arrays that change in the loop, with their writes."""
 
     trips: IndependentTrips
     arrays: Mapping[SSAValue, Writes]
 
     def is_known(self, op: Operation) -> bool:
-        """Whether an op may be computed for all trips at once, or once for all."""
+        """Whether an op can be computed for all trips at once, or once for all trips."""
         if op.regions or is_terminator(op.__class__):
             return True
         subset, differing = _subset(op), self.trips.varying
@@ -256,12 +257,14 @@ class _Reading:
 
     @property
     def _leaves_loops(self) -> bool:
-        """Whether an array that all trips share is made ahead of all loops: else each outer trip had its cotangent."""
+        """Whether an array that all trips share is created before all loops; otherwise each outer trip had its
+        cotangent."""
         around = loops_around(self.trips.loop.parent)
         return all(isinstance(each.op, scf.ForOp) and trip_count(each.op) for each in around)
 
     def _is_in_range(self, op: Operation, subset: Subset) -> bool:
-        """Whether an element may be read for every trip: also if the loop makes none, or has a branch around it."""
+        """Whether an element may be read for every trip, even if the loop makes none, or a branch is around the
+        read."""
         place, body = self.trips.places[op], self.trips.loop.body.block
         if op.parent is body and (place is None or place.axis is not None):
             return True
@@ -278,7 +281,7 @@ class _Reading:
         )
 
     def _is_static(self, place: MovingPlace, shape: Sequence[int]) -> bool:
-        """Whether all numbers are known by which the place is in an array of that shape."""
+        """Whether all numbers are known that keep the place inside an array of that shape."""
         count, own = trip_count(self.trips.loop), Trip(self.trips.loop)
         for form, size in zip(place.indices, shape, strict=True):
             moved = form.terms.get(own, 0)
@@ -290,7 +293,7 @@ class _Reading:
         return True
 
     def are_in_step(self, writes: Writes) -> bool:
-        """Whether no trip needs what an earlier one has written, or overwrites it."""
+        """Whether no trip needs a value that an earlier trip has overwritten or written."""
         places = [self.trips.places[op] for op in writes.writes]
         for number, version in enumerate(writes.versions):
             for use in version.uses:

@@ -1,10 +1,10 @@
-"""Inlines private functions, and removes functions that are not referred to.
+"""Inlines private functions, and removes unreferenced functions.
 
-Reads and writes: any stage, in place. Leaves: no call of a private function that has a body, except recursive ones,
-those that are shared by several calls, and those that are checkpointed, kept apart, or have a derivative rule.
+Reads and writes: any stage, in place. Leaves: no call of a private function with a body, except functions that are
+recursive, shared by several calls, checkpointed, kept apart, or have a derivative rule.
 
-Callees come first, so that each body is copied complete; the body of a function with one reference is moved. An op
-keeps the location that it has in its own function.
+Callees come first, so that each body is copied in its final form; a function with one reference is moved instead of
+copied. An op keeps its location.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Inline(ModulePass):
 
 
 def _names(op: Operation) -> Counter[str]:
-    """How often each symbol is named in op, types included."""
+    """How often op refers to each symbol, including references in types."""
     count: Counter[str] = Counter()
     for inner in (op, *ops_inside(op)):
         for attribute in (*inner.properties.values(), *inner.attributes.values()):
@@ -92,7 +92,7 @@ def _is_private(function: func.FuncOp) -> bool:
 
 @dataclass
 class _Inliner:
-    """The functions of a module, how often each is named, those that call themselves, and those that are done."""
+    """The functions of a module, their reference counts, the recursive functions, and the finished ones."""
 
     functions: dict[str, func.FuncOp]
     named: Counter[str]
@@ -129,7 +129,7 @@ class _Inliner:
             del self.functions[name]
 
     def drop_unused(self) -> None:
-        """Remove private functions that nothing names, then those that only they named."""
+        """Remove unreferenced private functions, then those that only they referred to."""
         pending = list(self.functions.values())
         while pending:
             function = pending.pop()

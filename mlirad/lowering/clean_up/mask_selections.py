@@ -1,11 +1,11 @@
-"""Computes on the whole array, under the mask, where a program computes on a selection whose length does not matter.
+"""Computes on the whole array, under the mask, where a program selects elements but does not need their number.
 
 Reads: nd on tensors. Writes: nd: selects, and ops on whole arrays instead of selections. Leaves: selections whose
 elements, order or length the program needs. The ops on the other selections are dead afterwards.
 
-`x[m]` is a gather at the places of m. A sum of it is a sum of x with 0 where the mask is false, and `x[m] = y[m]` is a
-select: neither needs the places, or memory for what is selected. Elements that are not selected are replaced before
-each op: by the neutral element of a reduction, or by a number at which the op and its derivatives are finite.
+`x[m]` is a gather at the true elements of m. Its sum is a sum of x with 0 where the mask is false, and `x[m] = y[m]` is
+a select: neither needs the indices, or memory for the selected elements. Before each op, the other elements are
+replaced: by the neutral element of a reduction, or by a number at which the op and its derivatives are finite.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from mlirad.xdsl_support.traversal import find
 
 @dataclass(frozen=True)
 class MaskSelections(ModulePass):
-    """Compute with what a mask selects on whole arrays.
+    """Replace computations on selections by a mask by computations on whole arrays.
 
     Before:
 
@@ -72,7 +72,7 @@ class MaskSelections(ModulePass):
 
 @dataclass(frozen=True)
 class _Axis:
-    """Along which axis of an array the elements are that a mask selects."""
+    """The axis of an array along which a mask selects elements."""
 
     mask: SSAValue
     axis: int
@@ -80,12 +80,13 @@ class _Axis:
 
 @dataclass(frozen=True)
 class _Selections:
-    """axes: of the values that may be computed on whole arrays, the axis of the mask."""
+    """axes: for each value that may be computed on the whole array, the axis of the mask."""
 
     axes: dict[SSAValue, _Axis]
 
     def along(self, op: NdOp) -> tuple[SSAValue, int] | None:
-        """The mask of an op on selections, and the loop that runs along it: no other operand differs along it."""
+        """The mask of an op on selections, and the loop along it; all operands that vary along this loop are
+        selections."""
         if not any(operand in self.axes for operand in op.operands):
             return None
         answer = op.loops()
@@ -101,7 +102,7 @@ class _Selections:
         return (mask, loop) if is_known else None
 
     def of_result(self, op: NdOp) -> _Axis | None:
-        """Where the result of an op is a selection, too."""
+        """The selection axis of an op's result, if the result is also a selection."""
         if isinstance(op, GatherOp):
             if op.mask is None or not _fits(op.t, ints(op.axes)[0], op.mask):
                 return None
@@ -114,19 +115,19 @@ class _Selections:
         return _Axis(mask, write.index(loop)) if loop in write else None
 
     def reduces(self, op: NdOp) -> bool:
-        """Whether an op folds all that is selected."""
+        """Whether an op reduces over the whole selection."""
         found = self.along(op)
         return found is not None and found[1] not in _maps(op)[-1]
 
     def stores(self, op: NdOp) -> TypeGuard[ScatterOp]:
-        """Whether an op writes a selection, or the same element everywhere, where its mask holds."""
+        """Whether an op writes a selection, or one value for all elements, where its mask holds."""
         if not isinstance(op, ScatterOp) or op.mask is None or not _fits(op.t, ints(op.axes)[0], op.mask):
             return False
         own = self.axes.get(op.value)
         return own == _Axis(op.mask, op.position) if own is not None else _repeats(op.value, op.position)
 
     def takes(self, use: Use) -> bool:
-        """Whether a use of a selection needs no array of it."""
+        """Whether this use of a selection does not need it as an array."""
         op = use.operation
         if not isinstance(op, NdOp) or isinstance(op, GatherOp):
             return False
@@ -155,7 +156,7 @@ def _repeats(x: SSAValue, axis: int) -> bool:
 
 
 def _fits(t: SSAValue, axis: int, mask: SSAValue) -> bool:
-    """Whether the types have the same size for a mask and its axis."""
+    """Whether a mask and the masked axis have the same size, according to their types."""
     return types.shape(t.type)[axis] == types.shape(mask.type)[0]
 
 
@@ -177,7 +178,7 @@ class _Rewriting:
             _erase_unused(selection.owner)
 
     def _gathered(self, op: GatherOp) -> Expr:
-        """The whole array, with the axis of the mask where a gather has it."""
+        """The whole array; the masked axis moves to its position in the gather's result."""
         return _moved(Expr(op.t), ints(op.axes)[0], op.position)
 
     def _stored(self, op: ScatterOp, whole: dict[SSAValue, Expr]) -> Expr:
@@ -207,14 +208,14 @@ class _Rewriting:
 
 
 def _replacement(op: NdOp, answer: Generic, loop: int) -> int | float | None:
-    """What an op gets in the place of elements that are not selected; None: they may stay."""
+    """The value that replaces unselected elements in an op's operand; None: they may stay."""
     if op.linear and loop in answer.maps[-1]:
         return None
     return op.harmless if answer.initial is None else answer.initial
 
 
 def _repeated(x: SSAValue, axis: int, mask: Expr) -> Expr:
-    """An array that is the same all along an axis, in the length of a mask there."""
+    """An array that is constant along an axis, resized to the length of the mask."""
     op = x.owner
     assert isinstance(op, NdOp)
     answer = op.loops()
@@ -223,7 +224,7 @@ def _repeated(x: SSAValue, axis: int, mask: Expr) -> Expr:
 
 
 def _erase_unused(op: object) -> None:
-    """Erase a pure op that nothing uses, then those that it used alone."""
+    """Erase an unused pure op, then the ops that only it used."""
     if isinstance(op, PureOp) and op.parent is not None and all(result.first_use is None for result in op.results):
         owners = [operand.owner for operand in op.operands]
         erase(op)
@@ -236,14 +237,14 @@ def _length(mask: Expr) -> int | Expr:
 
 
 def _spread(mask: Expr, axis: int, like: Expr) -> Expr:
-    """A mask of one axis in the shape of an array."""
+    """A one-axis mask, broadcast to the shape of an array."""
     if len(like.shape) == 1:
         return mask
     return broadcast(mask, [axis], like.shape, unknown_dims(like))
 
 
 def _moved(x: Expr, axis: int, to: int) -> Expr:
-    """An array with one axis in another place."""
+    """An array with one axis moved."""
     if axis == to:
         return x
     order = [own for own in range(len(x.shape)) if own != axis]

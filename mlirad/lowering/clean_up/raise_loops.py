@@ -1,10 +1,10 @@
-"""Raises loops whose trips are independent to ops on whole arrays, which have vector functions and need no tape.
+"""Raises loops with independent trips to ops on whole arrays, which have vector functions and need no tape.
 
-Reads: func, scf and nd, before differentiation or after it. Writes: nd ops on slices, gathers, and sums in the loop's
-order. Leaves: loops with a trip that needs an earlier one, or that may fail; and those that gain nothing.
+Reads: func, scf and nd, before or after differentiation. Writes: nd ops on slices, gathers, and sums in the loop's
+order. Leaves: loops with a trip that needs an earlier one, or that may fail, and loops that gain nothing.
 
-Each op becomes the op on all trips, stacked along one axis. What a trip reads at a place that moves with the loop's
-counter is a slice, at other places a gather; what it writes is a slice. A branch computes both sides, and selects.
+Each op becomes the same op on all trips, stacked along one axis. A read whose index moves with the loop's counter
+becomes a slice, other reads become gathers; a write becomes a slice. A branch computes both sides, and selects.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from mlirad.xdsl_support.traversal import find, ops_of
 
 @dataclass(frozen=True)
 class RaiseLoops(ModulePass):
-    """Compute all trips of a loop at once, where they do not depend on one another.
+    """Compute all trips of a loop at once, if they are independent.
 
     Before:
 
@@ -92,13 +92,13 @@ class RaiseLoops(ModulePass):
 
 
 def _raise(trips: IndependentTrips) -> None:
-    """Put ops on all trips in the place of the loop; it stays where one of its ops has no such form."""
+    """Replace the loop by ops on all trips; it stays if one of its ops has no such form."""
     loop, made = trips.loop, Block()
     with building(made), located(loop.location):
         try:
             results = _Raising(trips).results()
         except CompileError:
-            results = None  # an op's type rule knows numbers only
+            results = None  # an op's type rule accepts numbers only
     if results is None:
         made.drop_all_references()
         return
@@ -113,7 +113,8 @@ def _raise(trips: IndependentTrips) -> None:
 
 @dataclass
 class _Raising:
-    """Ops of one trip, and what they are of all trips. written: what a trip has last put where it reads again."""
+    """The ops of one trip, and their forms for all trips. written: the last value that a trip wrote to a place it
+    rereads."""
 
     trips: IndependentTrips
     lanes: int | Expr = 0
@@ -121,7 +122,7 @@ class _Raising:
     _written: dict[tuple[SSAValue, MovingPlace], SSAValue] = field(default_factory=dict)
 
     def results(self) -> list[Expr] | None:
-        """What the loop gives; None where an op has no form for all trips."""
+        """The loop's results; None if an op has no form for all trips."""
         loop, body = self.trips.loop, self.trips.loop.body.block
         count = trip_count(loop)
         self.lanes = apply(np.maximum, Expr(loop.ub), 0) if count is None else count
@@ -134,11 +135,11 @@ class _Raising:
         return [Expr(self._values[carry.carry.yielded]) for carry in self.trips.carries]
 
     def _of(self, value: SSAValue) -> Expr:
-        """A value of all trips, or the one that all trips have."""
+        """A value for all trips, or the single value if it is the same in all trips."""
         return Expr(self._values.get(value, value))
 
     def _stacked(self, value: SSAValue) -> Expr:
-        """The same, repeated for each trip if all have one."""
+        """The same, but repeated for each trip if all trips share one value."""
         return self._of(value) if value in self.trips.varying else repeated(self._of(value), self.lanes)
 
     def _block(self, block: Block) -> bool:
@@ -174,7 +175,7 @@ class _Raising:
         return emit_all(type(op), *map(self._stacked, op.operands), result_type=asked, **op.properties)
 
     def _both_sides(self, op: scf.IfOp) -> Sequence[Expr] | None:
-        """The results of a branch: each trip selects its own."""
+        """The results of a branch: each trip selects its own side."""
         sides: list[list[Expr]] = []
         for region in op.regions:
             if not self._block(region.block):
@@ -184,7 +185,7 @@ class _Raising:
         return [where(chosen, *pair) for pair in zip(*sides, strict=True)]
 
     def _sum(self, each: Sum) -> Sequence[Expr] | None:
-        """A sum after all trips. Integers have no order."""
+        """A sum after all trips. The order of integer additions does not matter."""
         start = each.carry.init
         terms = each.op.addend(each.index, [self._stacked(operand) for operand in each.op.operands])
         if terms is None:
@@ -223,7 +224,7 @@ class _Raising:
         return (constant(self.lanes, types.I64) if isinstance(self.lanes, int) else self.lanes) - 1
 
     def _starts(self, place: MovingPlace) -> list[Expr]:
-        """The indices of the trip that comes first in the arrays."""
+        """The indices of the trip that accesses the lowest address."""
         return [self._start(form, place.step * (axis == place.axis)) for axis, form in enumerate(place.indices)]
 
     def _start(self, form: Form, step: int) -> Expr:

@@ -1,11 +1,11 @@
-"""Lets loops and branches carry the elements of small arrays, and not the arrays.
+"""Makes loops and branches carry the elements of small arrays instead of the arrays.
 
-Reads: stage `loops`. Writes: numbers for arrays among what scf.for carries and what it and scf.if give, and arrays that
-are filled with them. Leaves: arrays of more than 16 elements, those that something looks at by another name, and what
-is read at places that only the run knows.
+Reads: stage `loops`. Writes: scf.for and scf.if with numbers instead of arrays among their carries and results, and
+arrays that are filled with these numbers. Leaves: arrays of more than 16 elements, arrays with an alias, and arrays
+that are read at an index known only at run time.
 
-What a loop carries can be in registers only if it is numbers. The new arrays are read and written at known places, so
-that `keep_in_registers.py` takes them out of memory.
+Loop-carried values can be in registers only if they are numbers. The new arrays are accessed at constant indices, so
+`keep_in_registers.py` removes them from memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS
 from mlirad.xdsl_support.traversal import ops_inside
 
 _MOST_NUMBERS = 32
-"""That one op carries for arrays: as many as processors have registers for."""
+"""The numbers that one op may carry in place of arrays: about as many as there are registers."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class _Function:
         self._constants = Constants(function.body.block)
 
     def __call__(self) -> None:
-        """The outer ops first: what these carry is then an array in their bodies."""
+        """The outer ops first: their carries are then arrays in their bodies."""
         for op in ops_inside(self._function):
             if isinstance(op, scf.ForOp | scf.IfOp):
                 wanted = [i for i, result in enumerate(op.results) if _is_small(result)]
@@ -100,7 +100,7 @@ class _Function:
                 if wanted and sum(_size(op.results[i]) for i in wanted) <= _MOST_NUMBERS:
                     self._rewrite(op, wanted)
 
-    # -- how it is done ----------------------------------------------------------------------------------------------
+    # -- the rewriting -----------------------------------------------------------------------------------------------
 
     def _rewrite(self, op: scf.ForOp | scf.IfOp, wanted: Sequence[int]) -> None:
         for region in op.regions:
@@ -134,7 +134,7 @@ class _Function:
         op.erase()
 
     def _take_apart(self, block: Block, wanted: Sequence[int]) -> None:
-        """Gives a loop's body numbers for arrays, and makes arrays of them at its head."""
+        """Replace array arguments of a loop's body by numbers, and build the arrays at the head of the body."""
         first = block.first_op
         assert first is not None
         builder = LoopBuilder(first, self._constants)
@@ -147,7 +147,7 @@ class _Function:
             block.erase_arg(old)
 
     def _spread(self, builder: LoopBuilder, values: Sequence[SSAValue], wanted: Sequence[int]) -> list[SSAValue]:
-        """The values, with elements for arrays."""
+        """The values, with arrays replaced by their elements."""
         found: list[SSAValue] = []
         for i, value in enumerate(values):
             found += [builder.load(value, at) for at in _places(value)] if i in wanted else [value]
@@ -180,7 +180,7 @@ def _is_small(value: SSAValue) -> bool:
 
 
 def _is_made_in(value: SSAValue, op: Operation, wanted: Sequence[int]) -> bool:
-    """Whether an array is a new one of a region of op, or what is wanted of its arguments: no name of another array."""
+    """Whether an array is created in a region of op, or is one of its wanted arguments, and is not an alias."""
     owner = value.owner
     if isinstance(owner, Block):
         return isinstance(value, BlockArgument) and owner.parent_op() is op and value.index - 1 in wanted
@@ -190,7 +190,7 @@ def _is_made_in(value: SSAValue, op: Operation, wanted: Sequence[int]) -> bool:
 
 
 def _may_carry(op: scf.ForOp | scf.IfOp, i: int, wanted: Sequence[int]) -> bool:
-    """Whether elements may be carried for array i, if they are for all that are wanted."""
+    """Whether array i may be replaced by its elements, given that all wanted ones are."""
     named: list[SSAValue] = [op.results[i]]
     if isinstance(op, scf.ForOp):
         named.append(op.body.block.args[1 + i])
@@ -203,7 +203,7 @@ def _may_carry(op: scf.ForOp | scf.IfOp, i: int, wanted: Sequence[int]) -> bool:
 
 
 def _is_private(value: SSAValue, op: Operation, wanted: Sequence[int]) -> bool:
-    """Whether an array is read and written at known places, and carried only by op, in what is wanted."""
+    """Whether an array is accessed at constant indices only, and carried only by op, as one of the wanted."""
     yields = [_yield(region.block) for region in op.regions]
     for use in value.uses:
         if use.operation is op:
@@ -218,7 +218,7 @@ def _is_private(value: SSAValue, op: Operation, wanted: Sequence[int]) -> bool:
 
 
 def _is_done(value: SSAValue, op: Operation, wanted: Sequence[int]) -> bool:
-    """Whether an array is made in the block of op, and neither op's regions nor what comes later look at it."""
+    """Whether an array is created in the block of op, and used neither in op's regions nor after op."""
     made = value.owner
     if not isinstance(made, memref.AllocOp) or made.parent is not op.parent or OFFSET not in made.attributes:
         return False
@@ -251,5 +251,5 @@ def _size(value: SSAValue) -> int:
 
 
 def _places(value: SSAValue) -> Iterator[tuple[int, ...]]:
-    """The subscripts of all elements, as they lie in memory."""
+    """The indices of all elements, in memory order."""
     return product(*map(range, _shape(value)))

@@ -1,12 +1,12 @@
-"""Gives small arrays that are read and written at known places only a place of their own, which LLVM makes registers.
+"""Moves small arrays that are accessed at constant indices to allocas of their own, which LLVM turns into registers.
 
-Reads: stage `loops`. Writes: memref.alloca for memref.alloc, and zeros where an element might be read first. Leaves: an
-array of more than 16 elements, of unknown size, with a subscript that only the run knows, or that something else gets
-(a call, a loop that carries it, threads).
+Reads: stage `loops`. Writes: memref.alloca for memref.alloc, and zeros where an element might be read before it is
+written. Leaves: arrays with more than 16 elements, of unknown size, with an index known only at run time, or with
+another user (a call, a loop that carries it, threads).
 
-In the arena an array stays memory: LLVM cannot tell who else looks at the call's memory. What has a place of its own
-it takes apart (its pass is called SROA), through branches and loops, so that no element is ever stored. Where the stack
-has no room for one more, it is in the arena after all.
+In the arena, an array stays in memory: LLVM cannot tell which other code reads the call's memory. LLVM splits an alloca
+into registers (its pass is called SROA), through branches and loops, so that no element is ever stored. If the stack is
+full, the array goes back to the arena.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _VIEWS = (memref.SubviewOp, memref.CollapseShapeOp, memref.ExpandShapeOp)
 _READS = (memref.LoadOp, vector.LoadOp)
 _WRITES = (memref.StoreOp, vector.StoreOp)
 _MOST_ARRAYS = 256
-"""Of a function: LLVM's time for them grows faster than their number."""
+"""The limit per function: LLVM's time grows faster than linearly with their number."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _keep(function: func.FuncOp) -> None:
 
 @dataclass(frozen=True)
 class _Access:
-    """elements: which are read or written, as numbers from the array's beginning."""
+    """elements: the elements that are read or written, as offsets from the array's beginning."""
 
     elements: range
     is_write: bool
@@ -108,7 +108,7 @@ Accesses = dict[Operation, _Access]
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the elements of a view of an array are: as a memref has it, but all of it is known."""
+    """The offset and strides of a view of an array, as in a memref, but all constant."""
 
     offset: int
     strides: tuple[int, ...]
@@ -118,7 +118,8 @@ class _Place:
 
 
 def accesses_of(array: SSAValue, *, is_carried: bool = False) -> Accesses | None:
-    """What reads or writes an array; None if it has to be in memory. is_carried: although a loop or a branch has it."""
+    """The ops that read or write an array; None if it must be in memory. is_carried: allow loops and branches that
+    carry it."""
     type = array.type
     assert isinstance(type, MemRefType)
     if DYNAMIC_INDEX in (shape := type.get_shape()) or not 0 < prod(shape) <= MOST_ELEMENTS:
@@ -134,7 +135,7 @@ def accesses_of(array: SSAValue, *, is_carried: bool = False) -> Accesses | None
 
 
 def _find(array: SSAValue, place: _Place, found: Accesses, *, is_carried: bool = False) -> bool:
-    """Adds what reads or writes a view of an array; whether that is all that happens to it."""
+    """Add the ops that read or write a view of an array. Returns whether these are all its uses."""
     for use in array.uses:
         op, is_first = use.operation, use.index == 0
         if op.__class__ in _VIEWS:
@@ -164,7 +165,7 @@ def _size(array: SSAValue) -> int:
 
 
 def _view(op: Operation, place: _Place) -> _Place | None:
-    """The place of a view; None if only the run knows it."""
+    """The layout of a view; None if it is known only at run time."""
     (result,) = op.results
     assert isinstance(result.type, MemRefType)
     _, strides = known_layout(result.type)
@@ -185,7 +186,7 @@ def _all(numbers: Sequence[int | None]) -> tuple[int, ...] | None:
 
 
 def _number(value: SSAValue) -> int | None:
-    """The number that an index is known to be."""
+    """The number that an index is known to equal."""
     while isinstance(value.owner, arith.IndexCastOp):
         value = value.owner.operands[0]
     contents = contents_of(value)
@@ -225,7 +226,7 @@ def _replace(alloc: Operation, accesses: Accesses, constants: Constants) -> None
 
 
 def _may_be_read_first(alloc: Operation, accesses: Accesses) -> bool:
-    """Whether an element may be read before it is written: LLVM takes such a one for any number, at each use anew."""
+    """Whether an element may be read before it is written: LLVM may assume a different undefined value at each use."""
     block = alloc.parent
     assert block is not None
     outside = {op: next((each for each in _around(op, block) if each.parent is block), op) for op in accesses}

@@ -1,10 +1,10 @@
 """Computes a slice that is inserted into an array directly in the array's memory.
 
-Reads: moved tensors and their webs. Writes: a slice of the array in place of the empty memory that the computation
-begins with, if nothing else uses the array meanwhile, and nothing uses the result afterwards. Leaves: the
-tensor.insert_slice ops, which have nothing to copy any more.
+Reads: moved tensors and their webs. Writes: a slice of the array in place of the empty memory with which the
+computation begins, if the array has no other use in the meantime, and the result no use afterwards. Leaves: the
+tensor.insert_slice ops, which no longer copy anything.
 
-`a[i] = f(a[i])` is the usual case: the slice that is read, changed and inserted is borrowed, and nothing is copied.
+Typical case: `a[i] = f(a[i])`. The slice that is read, changed and inserted is borrowed, and nothing is copied.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CASTS = (arith.ConstantOp, arith.IndexCastOp)
 
 @dataclass(frozen=True)
 class Chain:
-    """The values that become one another up to the one put into the array: `first` op writes empty memory `start`."""
+    """The sequence of values from empty memory to the value inserted into the array: op `first` writes into `start`."""
 
     start: SSAValue
     first: Operation
@@ -37,13 +37,13 @@ class Chain:
 
 
 def borrow_slices(webs: Webs) -> dict[Operation, tuple[SSAValue, ...]]:
-    """The insert_slice ops whose source is now computed in its place, with the values that have the array's memory."""
+    """The insert_slice ops whose source is now computed in place, with the values that have the array's memory."""
     candidates = [op for op in webs.place if type(op) is tensor.InsertSliceOp]
     return {op: values for op in candidates if (values := _borrow(op, webs))}
 
 
 def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> tuple[SSAValue, ...]:
-    """The values of the chain; () if it cannot be computed there."""
+    """The values of the chain; () if it cannot be computed in place."""
     if _is_used_after(op.source, op, webs):
         return ()
     chain = _chain(op)
@@ -68,7 +68,7 @@ def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> tuple[SSAValue, ...]:
 
 
 def _chain(op: tensor.InsertSliceOp) -> Chain | None:
-    """From op's source up to empty memory, through ops of one block that overwrite their operand, and thin views."""
+    """From op's source back to empty memory, through ops of one block that overwrite their operand, and thin views."""
     values = [op.source]
     first, index = None, 0
     while not is_empty(values[-1]):
@@ -92,7 +92,8 @@ def _chain(op: tensor.InsertSliceOp) -> Chain | None:
 
 
 def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
-    """Whether only the chain uses the array between its first op and `op`, and nothing uses the chain afterwards."""
+    """Whether the array is used only by the chain between its first op and `op`, and the chain is not used
+    afterwards."""
     begin, end = webs.place.get(chain.first), webs.place[op]
     if begin is None:
         return False
@@ -105,7 +106,7 @@ def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
         if place > begin or (place == begin and not _is_same_place(op, chain, index)):
             return False
     for value in chain.values:
-        # Of what lies in pieces there may be no other shape.
+        # Memory in pieces may have no view of another shape.
         if not all(isinstance(view.op, tensor.ExtractSliceOp) or is_thin_view(view.op) for view in views_of(value)):
             return False
         if _is_used_after(value, op, webs) or any(isinstance(user, func.CallOp) for user, _ in _accesses(value)):
@@ -114,7 +115,7 @@ def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
 
 
 def _is_early(value: SSAValue, begin: int, webs: Webs) -> bool:
-    """Whether a value is there at a place, or is a number that can be moved to before it."""
+    """Whether a value is available at this position, or is a number that can be moved to before it."""
     owner = value.owner
     if not isinstance(owner, Operation) or webs.place.get(owner, begin) < begin:
         return True
@@ -122,7 +123,7 @@ def _is_early(value: SSAValue, begin: int, webs: Webs) -> bool:
 
 
 def _move_casts(value: SSAValue, first: Operation, webs: Webs) -> None:
-    """Move what makes a number to before an op, if it is not there."""
+    """Move the ops that compute a number to before an op, if they are not there yet."""
     owner = value.owner
     if isinstance(owner, _CASTS) and webs.place.get(owner, 0) >= webs.place[first]:
         for operand in owner.operands:
@@ -130,7 +131,7 @@ def _move_casts(value: SSAValue, first: Operation, webs: Webs) -> None:
         assert first.parent is not None
         owner.detach()
         first.parent.insert_op_before(owner, first)
-        webs.place[owner] = webs.place[first] - 1  # it is before `first`, and what has been moved there stays there
+        webs.place[owner] = webs.place[first] - 1  # it is before `first`, and all values moved there stay there
 
 
 def _is_used_after(value: SSAValue, op: Operation, webs: Webs) -> bool:
@@ -139,7 +140,7 @@ def _is_used_after(value: SSAValue, op: Operation, webs: Webs) -> bool:
 
 
 def _accesses(value: SSAValue) -> Iterator[tuple[Operation, int]]:
-    """The uses of a tensor's contents, by its views too; -1 is no operand, but a read in a linalg op's body."""
+    """The uses of a tensor's contents, including those of its views; -1 is a read in a linalg op's body."""
     for use in value.uses:
         user = use.operation
         if isinstance(user, tensor.DimOp):
@@ -154,7 +155,7 @@ def _accesses(value: SSAValue) -> Iterator[tuple[Operation, int]]:
 
 
 def _is_same_place(op: tensor.InsertSliceOp, chain: Chain, index: int) -> bool:
-    """Whether the chain's first op reads by its operand `index`, at each place, what it writes there."""
+    """Whether the chain's first op reads each element of operand `index` where it writes that element."""
     first = chain.first
     if not is_linalg(first) or not 0 <= index < input_count(first):
         return False
@@ -162,12 +163,12 @@ def _is_same_place(op: tensor.InsertSliceOp, chain: Chain, index: int) -> bool:
 
 
 def _loan(op: tensor.InsertSliceOp, chain: Chain) -> SSAValue | None:
-    """The slice itself, where the chain's first op reads it."""
+    """The slice itself, if the chain's first op reads it."""
     return next((operand for operand in chain.first.operands if _is_loan(operand, op, chain)), None)
 
 
 def _is_loan(value: SSAValue, op: tensor.InsertSliceOp, chain: Chain) -> bool:
-    """Whether value is the slice of the array that op will write, in the shape in which the chain starts."""
+    """Whether value is the slice of the array that op will write, in the shape with which the chain starts."""
     if value.type != chain.start.type:
         return False
     owner = value.owner
@@ -177,7 +178,7 @@ def _is_loan(value: SSAValue, op: tensor.InsertSliceOp, chain: Chain) -> bool:
 
 
 def _is_reduction(sizes: Sequence[int], type: Attribute) -> bool:
-    """Whether the shape is the sizes without some that are 1."""
+    """Whether the shape equals the sizes, with some sizes of 1 dropped."""
     assert isinstance(type, TensorType)
     shape = list(type.get_shape())
     for size in sizes:

@@ -1,7 +1,7 @@
 """Webs: the tensors that share a buffer, or may share one at run time, because memory moves from one to another.
 
-Reads: a function whose tensors move. Writes: nothing. Gives: for each web where its memory comes from, which results it
-reaches, and its last use; and for each loop the memory that is allocated in its body.
+Reads: a function with moved tensors. Writes: nothing. Gives: for each web, the sources of its memory, the results that
+it reaches, and its last use; for each loop, the memory that is allocated in its body.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from mlirad.xdsl_support.traversal import ops_of
 class Web:
     """Tensors that may share a buffer.
 
-    sources: what their memory is before any of them: empty tensors, arguments, constants, results of calls.
-    result_numbers: the numbers of the function's results among them. last: the place of the last op that uses one.
+    sources: the origins of their memory: empty tensors, arguments, constants, results of calls. result_numbers: the
+    function's results among them, by number. last: the position of the last op that uses one.
     """
 
     sources: list[SSAValue]
@@ -40,8 +40,8 @@ class Web:
 class Webs:
     """The webs of a function.
 
-    place: a number for each op, in the order of the text. loops: every loop, inner ones first. made_in: for each loop,
-    the empty tensors of its body, bodies of inner loops left out.
+    place: a position for each op, in program order. loops: every loop, inner ones first. made_in: for each loop, the
+    empty tensors of its body, without the bodies of inner loops.
     """
 
     def __init__(self, entry: Block) -> None:
@@ -55,7 +55,7 @@ class Webs:
         self._walk(entry, None)
 
     def place_of(self, op: Operation) -> int:
-        """The number of an op; for an op inserted later, the number of the op after it."""
+        """The position of an op; an op inserted later has the position of the op after it."""
         while op not in self.place:
             following = op.next_op
             assert following is not None
@@ -66,11 +66,11 @@ class Webs:
         return self._webs.of(value)
 
     def loop_of(self, value: SSAValue) -> Operation | None:
-        """The innermost loop that value is defined in."""
+        """The innermost loop in which value is defined."""
         return self._loop_of[block_of(value)]
 
     def add_source(self, memory: SSAValue, *, like: SSAValue) -> None:
-        """A new empty tensor, in a block that was there before, of the web that another belongs to."""
+        """Add a new empty tensor, in an existing block, to the web of `like`."""
         self._start(memory)
         self.join(memory, like)
         loop = self.loop_of(memory)
@@ -78,12 +78,12 @@ class Webs:
             self.made_in[loop].append(memory)
 
     def join(self, value: SSAValue, other: SSAValue) -> None:
-        # The larger list of sources stays; of two equal ones, that of `other`.
+        # The larger list of sources stays; if both are equal, that of `other`.
         is_smaller = len(self.of(value).sources) <= len(self.of(other).sources)
         self._webs.join(*((other, value) if is_smaller else (value, other)))
 
     def forget(self, source: SSAValue) -> None:
-        """A source that is replaced by other memory."""
+        """Remove a source that is replaced by other memory."""
         self.of(source).sources.remove(source)
 
     def _start(self, value: SSAValue) -> None:
@@ -107,7 +107,7 @@ class Webs:
 
     def _regions(self, op: Operation, loop: Operation | None) -> None:
         if not isinstance(op, StructuredOp):
-            # The body of a linalg op: it may read elements of tensors.
+            # The body of a linalg op may read elements of tensors.
             for read in captured_reads(op):
                 self.of(read).last = self.place[op]
             return
@@ -121,7 +121,7 @@ class Webs:
                 for value in carries.values(number):
                     self.join(value, result)
         if isinstance(op, scf.WhileOp):
-            # In whatever order the condition passes them on.
+            # In the order in which the condition passes them on.
             passed = terminator(op.before_region.block).operands[1:]
             for value, result in zip(passed, op.results, strict=True):
                 if is_tensor(result):
@@ -139,7 +139,7 @@ class Webs:
         kind = type(op)
         if (tied and kind is not func.CallOp) or isinstance(op, StructuredOp):
             return
-        # A call gives back what it was given, unless that has grown.
+        # A call returns its operand's memory, unless the array has grown.
         there = {result for _, result in tied if isinstance(op, func.CallOp) and is_in_place(op, result)}
         for result in op.results:
             if result in there:

@@ -1,15 +1,14 @@
 """Turns tensors into memrefs, in place wherever a tensor's last use allows it.
 
 Reads: stage `linalg` (func, scf, arith, math, tensor and linalg on tensors). Writes: stage `bufferized`, the same on
-memrefs. Leaves: no tensor type; results of static shape in arguments of their own (`mlirad.result`), or in the
-written argument whose final content they are (`mlirad.written`; a `mlirad.donated` argument becomes a written one where
+memrefs. Leaves: no tensor type. Results of static shape are in arguments of their own (`mlirad.result`), or in the
+written argument whose final contents they are (`mlirad.written`; a `mlirad.donated` argument becomes a written one if
 that needs no copy).
 
-The steps, each in its file: tensors get empty memory (prepare_tensors), an op that overwrites moves or copies its
-operand (last_use), slices are computed in place (borrow_slices), elementwise ops overwrite dead operands
-(reuse_buffers), loops alternate between buffers (spare_buffers), results are computed in the caller's memory
-(place_results). After each step the IR is valid on tensors; the last step (bufferize_ops) replaces each op by its
-counterpart on memrefs.
+The steps, one file each: tensors get empty memory (prepare_tensors); an op that overwrites moves or copies its operand
+(last_use); slices are computed in place (borrow_slices); elementwise ops overwrite dead operands (reuse_buffers); loops
+alternate between buffers (spare_buffers); results are computed in the caller's memory (place_results). After each step
+the IR is valid on tensors. The last step (bufferize_ops) replaces each op by its memref counterpart.
 """
 
 from __future__ import annotations
@@ -99,9 +98,9 @@ def bufferize_function(function: func.FuncOp, constants: GlobalConstants, define
 def assign_memory(
     function: func.FuncOp, written: dict[SSAValue, int], defined: Mapping[str, Convention]
 ) -> tuple[set[Operation], list[Destination]]:
-    """Decide what shares memory. Gives the slices that are computed in place, and the results that are to be copied.
+    """Decide which tensors share memory. Returns the slices that are computed in place, and the results to copy.
 
-    What the caller gets as a result of its own is removed from `written`.
+    A result that the caller receives separately is removed from `written`.
     """
     entry = function.body.block
     prepare_tensors(entry, defined)
@@ -112,16 +111,17 @@ def assign_memory(
     reuse_buffers(moves.reusable[::-1], webs, written, borrowing)
     carry_spare_buffers(webs)
     if function.sym_visibility is not None and function.sym_visibility.data == "private":
-        # What may have grown is returned, although it was an argument.
+        # An array that may have grown is returned, although it was an argument.
         for argument in [each for each in written if not is_static(each.type)]:
             del written[argument]
     return set(borrowed), place_results(function, webs, written)
 
 
 def take_donations(function: func.FuncOp, defined: Mapping[str, Convention]) -> None:
-    """Donated arguments in which their results can be computed become written ones.
+    """Turn donated arguments into written ones if their results can be computed in them.
 
-    The others stay as they are: copying a result there would save no memory. This is tried on a copy of the function.
+    The others are left unchanged: copying a result into them would save no memory. This is tried on a copy of the
+    function.
     """
     trial = function.clone()
     donated = noted(trial, DONATED)
@@ -134,7 +134,7 @@ def take_donations(function: func.FuncOp, defined: Mapping[str, Convention]) -> 
 
 
 def noted(function: func.FuncOp, name: str) -> dict[SSAValue, int]:
-    """The arguments that have an attribute, a number of a result. WRITTEN: that result is the final content."""
+    """The arguments with an attribute, a number of a result. WRITTEN: the argument's final contents are that result."""
     return {function.body.block.args[index]: number for index, number in numbers_on(function, name).items()}
 
 

@@ -1,8 +1,8 @@
 """Rewrites moved tensors as memrefs, in one forward walk: the operands of each op are memrefs already.
 
 Reads: a function in which every overwriting op may work in place. Writes: memref ops, and linalg and scf ops on
-memrefs, with the locations of what they replace. Leaves: no tensor, and no carried memref that is the same in every
-trip.
+memrefs, with the locations of the ops that they replace. Leaves: no tensor, and no carried memref that is the same in
+every trip.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class GlobalConstants:
 
 
 class ToMemRefs:
-    """The walk over one function. borrowed: insert_slice ops whose source is in its place already."""
+    """The walk over one function. borrowed: insert_slice ops whose source is already in place."""
 
     def __init__(
         self, constants: GlobalConstants, borrowed: set[Operation], destinations: Sequence[Destination]
@@ -125,7 +125,7 @@ class ToMemRefs:
             assert isinstance(op.value, DenseIntOrFPElementsAttr)
             name = SymbolRefAttr(self._constants.name_of(op.value))
             _respell(op, memref.GetGlobalOp, [], identity(result.type), {"name": name})
-        # Else it is a reshape's, which erases it.
+        # Otherwise it belongs to a reshape, which erases it.
 
     def _dim(self, op: tensor.DimOp) -> None:
         _respell(op, memref.DimOp, op.operands, op.result.type)
@@ -175,7 +175,7 @@ class ToMemRefs:
 
     def _view(self, op: Operation, view: type[Operation]) -> None:
         type = view_type(memref_type(op.operands[0]), op)
-        assert type is not None, "last uses make a copy of what cannot be viewed"
+        assert type is not None, "`last_use` copies tensors that have no such view"
         _respell(op, view, op.operands, type, op.properties)
 
     def _reshape(self, op: tensor.ReshapeOp) -> None:
@@ -204,7 +204,7 @@ class ToMemRefs:
         op.results = SSAValues()
 
     def _call(self, op: func.CallOp) -> None:
-        # What is computed in place is there, and is not returned.
+        # A value computed in place is there already, and is not returned.
         there = {result: op.operands[index] for index, result in ties(op) if is_in_place(op, result)}
         if TIES in op.attributes:
             kept = [result for result in op.results if result not in there]
@@ -316,7 +316,7 @@ def _size(array: SSAValue, axis: int) -> SSAValue:
 
 
 def _sizes(shape: SSAValue, known: Sequence[int]) -> list[SSAValue | int]:
-    """The sizes that a reshape gives: known ones, and those that the elements of its shape operand say."""
+    """The sizes of a reshape's result: known ones, and elements of its shape operand."""
     elements = shape.owner.elements if isinstance(shape.owner, tensor.FromElementsOp) else None
     sizes: list[SSAValue | int] = []
     for axis, size in enumerate(known):
@@ -366,7 +366,7 @@ _REWRITES: dict[type[Operation], Callable[[ToMemRefs, Any], None]] = {
 
 
 def _keep_notes(empty: Operation, alloc: Operation) -> None:
-    """What is known of the memory, at the op that it comes from after bufferization."""
+    """Copy the attributes of the memory to the op that allocates it after bufferization."""
     for name in (BOUND, SLOT):
         if (note := empty.attributes.get(name)) is not None:
             alloc.attributes[name] = note

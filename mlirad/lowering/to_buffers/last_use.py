@@ -1,8 +1,8 @@
-"""Copies where arrays may not move (`analysis/moves.py`), and which ops may write over operands that die.
+"""Inserts copies where arrays may not move (`analysis/moves.py`), and finds ops that may overwrite dying operands.
 
-Reads: a function of stage `linalg`. Writes: copies, before the uses that are not the last, and after the views whose
-source is overwritten while they live. Leaves: tensors each of whose buffers has one owner at a time, so that every
-overwriting op may work in place.
+Reads: a function of stage `linalg`. Writes: copies, before uses that are not the last, and after views whose source is
+overwritten while they are live. Leaves: tensors with buffers that have one owner at a time, so every overwriting op may
+work in place.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from mlirad.lowering.to_buffers.strided import identity, is_identity, view_type
 
 @dataclass(frozen=True)
 class Reusable:
-    """Result `number` of an op may be computed into any of `dying`, whose contents nothing needs after the op."""
+    """Result `number` of an op may be computed into any of `dying`, whose contents are dead after the op."""
 
     op: LinalgStructuredOperation
     number: int
@@ -48,7 +48,7 @@ class Reusable:
 
 
 def empty_like(value: SSAValue) -> SSAValue:
-    """New memory, at the insertion point, of value's shape."""
+    """New memory with value's shape, at the insertion point."""
     assert isinstance(value.type, TensorType)
     sizes: list[SSAValue] = []
     if is_empty(value):
@@ -66,14 +66,14 @@ def empty_like(value: SSAValue) -> SSAValue:
 
 
 def _same_memory(value: SSAValue) -> SSAValue | None:
-    """The operand whose memory value is in, or in a part of, if nothing is copied."""
+    """The operand whose memory contains value's memory, if nothing is copied."""
     if type(value) is not OpResult:
         return None
     return value.op.operands[0] if type(value.op) in VIEWS else overwritten_by(value)
 
 
 def copied(value: SSAValue) -> SSAValue:
-    """A copy of value, at the insertion point. What holds nothing, or one scalar everywhere, need not be read."""
+    """A copy of value, at the insertion point. Empty memory, or an array filled with one scalar, need not be read."""
     memory = empty_like(value)
     if is_empty(value):
         return memory
@@ -83,9 +83,9 @@ def copied(value: SSAValue) -> SSAValue:
 
 
 class LastUses(ArrayMoves):
-    """The moves of a function of stage `linalg`, with the copies that they take.
+    """The moves of a function of stage `linalg`, with the copies that they need.
 
-    reusable: in the order of the walk, the elementwise ops on dying operands.
+    reusable: the elementwise ops on dying operands, in the order of the walk.
     """
 
     def __init__(self, function: func.FuncOp, written: Mapping[SSAValue, int]) -> None:
@@ -99,7 +99,7 @@ class LastUses(ArrayMoves):
         return layout is not None and is_identity(layout)
 
     def _layout(self, value: SSAValue) -> MemRefType | None:
-        """The memref type of value if all that can be in place is; None where that could not be said."""
+        """The memref type of value, if everything possible is done in place; None if that cannot be determined."""
         layouts, chain = self._layouts, [value]
         while chain[-1] not in layouts and (before := _same_memory(chain[-1])) is not None:
             chain.append(before)
@@ -133,7 +133,7 @@ class LastUses(ArrayMoves):
             assert op.parent is not None
             with building(InsertPoint.after(op)), located(op.location):
                 copy = copied(result)
-            # Shapes may still be asked of the view: the copy does so itself.
+            # The view's shape may still be needed: the copy provides it.
             result.replace_uses_with_if(
                 copy, lambda use: use.operation is not copy.owner and not isinstance(use.operation, tensor.DimOp)
             )
@@ -183,7 +183,7 @@ class LastUses(ArrayMoves):
                 self._mark(value)
 
     def _dying(self, op: LinalgStructuredOperation, index: int, captured: Sequence[SSAValue]) -> tuple[SSAValue, ...]:
-        """The operands whose memory the output `index` might have: their contents are read in place, or not at all."""
+        """The operands whose memory output `index` could take: their contents are read in place, or not at all."""
         operands = tuple(op.operands)
         first, memory = input_count(op), operands[index]
         kept = {viewed(value) for value in captured}

@@ -1,8 +1,8 @@
 """Computes results directly in the caller's memory.
 
 Reads: a function with moved tensors, and their webs. Writes: an argument, with the attribute `mlirad.result`, for each
-result of static shape that no written argument holds; the caller's memory in place of the empty memory that only that
-result comes from. Leaves: the other results, to be copied to their argument at the return.
+result of static shape that is not in a written argument; the caller's memory in place of empty memory that only becomes
+this result. Leaves: the other results, to be copied to their argument at the return.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RESULT = "mlirad.result"
 
 @dataclass(frozen=True)
 class Destination:
-    """Where result `number` of a function must be copied to at the return; is_detoured: by way of temporary memory."""
+    """Where result `number` of a function must be copied at the return; is_detoured: through temporary memory."""
 
     number: int
     argument: BlockArgument
@@ -35,7 +35,7 @@ class Destination:
 
 
 def place_results(function: func.FuncOp, webs: Webs, written: dict[SSAValue, int]) -> list[Destination]:
-    """The copies that are left, in an order in which none overwrites what a later one reads."""
+    """The remaining copies, in an order in which none overwrites the source of a later one."""
     arguments = {number: argument for argument, number in written.items()}
     results = terminator(function.body.block).operands
     copies: list[Destination] = []
@@ -63,7 +63,7 @@ def place_results(function: func.FuncOp, webs: Webs, written: dict[SSAValue, int
 
 
 def _in_order(copies: list[Destination], values: dict[int, SSAValue], webs: Webs) -> Iterator[Destination]:
-    """A copy into memory that another value to be copied may be in comes after that one's; a circle takes a detour."""
+    """Order copies so that none overwrites the source of a later one; a cycle goes through temporary memory."""
     sources: dict[int, Web | None] = {number: webs.of(value) for number, value in values.items()}
     while copies:
         ready = [copy for copy in copies if not _is_needed(webs.of(copy.argument), copy, copies, sources)]
@@ -95,7 +95,7 @@ def set_argument_attribute(function: func.FuncOp, index: int, name: str, value: 
 
 
 def _is_placeable(web: Web, number: int, webs: Webs) -> bool:
-    """Whether the result is the only one of its web, and the web is one buffer, or one on each way that is taken."""
+    """Whether the result is the only one of its web, and the web is one buffer, or one on each path taken."""
     if web.result_numbers != {number} or not 1 <= len(web.sources) <= 8:
         return False
     if not all(_is_made_once(source, webs) for source in web.sources):
@@ -113,7 +113,7 @@ def _is_made_once(source: SSAValue, webs: Webs) -> bool:
 
 
 def _branches(value: SSAValue) -> dict[Operation, Region]:
-    """The ifs around a value, each with the branch that the value is in."""
+    """The ifs around a value, each with the branch that contains the value."""
     found: dict[Operation, Region] = {}
     op = value.owner if isinstance(value.owner, Operation) else None
     while op is not None:
@@ -125,7 +125,7 @@ def _branches(value: SSAValue) -> dict[Operation, Region]:
 
 
 def _is_dead(argument: Web, web: Web, webs: Webs) -> bool:
-    """Whether all uses of the caller's argument come before the first memory of `web` is made."""
+    """Whether all uses of the caller's argument come before the first memory of `web` is allocated."""
     users = [use.operation for source in web.sources for use in source.uses]
     first = min((webs.place.get(user, 0) for user in users), default=0)
     return not argument.result_numbers and first > argument.last

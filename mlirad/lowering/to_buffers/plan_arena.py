@@ -1,12 +1,13 @@
-"""Places temporaries whose size is static, or has a bound, in the arena, by liveness.
+"""Places temporaries with a static or bounded size in the arena, by liveness.
 
-Reads: stage `bufferized`. Writes: `mlirad.offset` at each memref.alloc of such a size, in bytes and a multiple of 64,
-and `mlirad.arena_size` at the function. Leaves: no offset where a buffer may still be used when the same op allocates
-again (it is made in a loop and carried by it) or when the function has returned. Those come from the call's growable
-segments.
+Reads: stage `bufferized`. Writes: `mlirad.offset` on each memref.alloc of such a size, in bytes and a multiple of 64,
+and `mlirad.arena_size` on the function. Leaves: no offset on a buffer that may still be used when the same op allocates
+again (it is created in a loop and carried by it), or when the function has returned. Such buffers come from the call's
+growable segments.
 
-Buffers that may become one another (carried by a loop, from either branch of an `if`, views) live as one; a buffer
-used in a loop that it was not made in lives through all of it. Buffers whose lives are disjoint may share their place.
+Buffers that may become one another (carried by a loop, from either branch of an `if`, views) have one common lifetime.
+A buffer used in a loop in which it was not created lives through the whole loop. Buffers with disjoint lifetimes may
+share memory.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def plan(function: func.FuncOp) -> None:
 
 
 def needed_bytes(alloc: memref.AllocOp) -> int:
-    """The bytes that an alloc needs at most."""
+    """An upper bound for the bytes of an alloc."""
     type = alloc.memref.type
     element = 8 if isinstance(type.element_type, IndexType) else itemsize(type.element_type)
     bound = noted_bound(alloc)
@@ -98,7 +99,8 @@ def _is_bounded(alloc: memref.AllocOp) -> bool:
 
 @dataclass
 class Life:
-    """Of memrefs that may be one buffer. end: the last moment one is used. carried_by: the loops that carry one."""
+    """The lifetime of memrefs that may be one buffer. end: the last time one is used. carried_by: the loops that carry
+    one."""
 
     end: int = 0
     carried_by: set[Operation] = field(default_factory=set)
@@ -111,20 +113,20 @@ class Life:
 
 
 class Lives:
-    """The lives of a function's buffers. Moments are counted in the order of the text."""
+    """The lifetimes of a function's buffers. Times are positions in program order."""
 
     def __init__(self, entry: Block) -> None:
         self._now = 0
         self._allocs: list[tuple[memref.AllocOp, int, tuple[Operation, ...]]] = []
         self._lives = Groups(Life, Life.absorb)
-        # How many loops are around the block a memref is defined in.
+        # The nesting depth of the block in which a memref is defined.
         self._depth: dict[Block, int] = {}
-        # Uses of what was defined outside a loop that is still open: they last until that loop's end.
+        # Uses in an open loop of memrefs from outside it: they last until that loop's end.
         self._until_end: list[list[SSAValue]] = []
         self._walk(entry, ())
 
     def placeable(self) -> Iterator[tuple[memref.AllocOp, int, int]]:
-        """Each alloc that can have a place, with the first and last moment that it needs it."""
+        """Each alloc that can have a place, with the first and last time that it needs it."""
         for alloc, begin, loops in self._allocs:
             life = self._of(alloc.memref)
             if _is_bounded(alloc) and not life.is_returned and not any(loop in life.carried_by for loop in loops):
@@ -154,7 +156,7 @@ class Lives:
             elif op.regions:
                 self._regions(op, loops)
             elif any(map(is_memref, op.results)):
-                # A view, or a call that may give back what it was given.
+                # A view, or a call that may return its operand's memory.
                 self._join((*op.operands, *op.results))
 
     def _use(self, value: SSAValue, depth: int) -> None:
@@ -166,7 +168,7 @@ class Lives:
 
     def _regions(self, op: Operation, loops: tuple[Operation, ...]) -> None:
         if is_linalg(op) or isinstance(op, scf.IfOp):
-            # Each op of a branch, or of the body of a linalg op, is done when the next one outside begins.
+            # Each op of a branch, or of the body of a linalg op, ends before the next op outside begins.
             for region in op.regions:
                 if region.blocks:
                     self._walk(region.block, loops)
@@ -214,7 +216,7 @@ class Lives:
 
 
 class Arena:
-    """Places for buffers that come in the order of their first moments; best fit among what has become free."""
+    """Places for buffers in the order of their first times; best fit among the freed places."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -222,7 +224,7 @@ class Arena:
         self._ending: list[tuple[int, int, int]] = []
 
     def place(self, size: int, begin: int, end: int) -> int:
-        """Where `size` bytes lie from moment `begin` to moment `end`."""
+        """The offset of `size` bytes from time `begin` to time `end`."""
         size = -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
         while self._ending and self._ending[0][0] < begin:
             _, offset, length = heappop(self._ending)

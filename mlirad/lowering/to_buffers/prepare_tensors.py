@@ -1,7 +1,7 @@
-"""Splits ops that make tensors out of scalars into two steps: empty memory, and ops that write into it.
+"""Splits ops that create tensors from scalars into two steps: empty memory, and ops that write into it.
 
-Reads: a function of stage `linalg`. Writes: tensor.empty with linalg.fill or tensor.insert. Leaves: no tensor.splat,
-no tensor.from_elements and no constant of equal elements, except the shapes of reshapes. An unknown op is an error.
+Reads: a function of stage `linalg`. Writes: tensor.empty with linalg.fill or tensor.insert. Leaves: no tensor.splat, no
+tensor.from_elements and no constant of equal elements, except the shapes of reshapes. An unknown op is an error.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ _KNOWN = VIEWS | {
 @dataclass(frozen=True)
 class Convention:
     """How tensors are passed to and from a function. written: the arguments that the function may overwrite, each with
-    the result that takes over its memory. outputs: the other results of static shape; each is one more argument."""
+    the result that takes over its memory. outputs: the other results of static shape; each is an additional
+    argument."""
 
     written: dict[int, int]
     outputs: tuple[int, ...]
@@ -64,7 +65,7 @@ def convention(function: func.FuncOp) -> Convention:
 
 
 def prepare_tensors(block: Block, defined: Mapping[str, Convention]) -> None:
-    """`defined`: how the functions that have a body are called."""
+    """`defined`: the conventions of the functions that have a body."""
     op = block.first_op
     while op is not None:
         following = op.next_op
@@ -83,7 +84,8 @@ def prepare_tensors(block: Block, defined: Mapping[str, Convention]) -> None:
 
 
 def _give_outputs(op: func.CallOp, convention: Convention) -> None:
-    """Empty memory for what the function computes into an argument more, and which operands become which results."""
+    """Add empty memory for results that the function computes into additional arguments, and note which operands become
+    results."""
     ties = [number for pair in convention.written.items() for number in pair]
     with in_place_of(op):
         for number in convention.outputs:
@@ -105,7 +107,7 @@ def _prepare(op: Operation) -> None:
             with in_place_of(op):
                 replace(op, [_filled(op.result.type, op.input, op.dynamicSizes)])
         case tensor.CastOp(source=SSAValue(owner=tensor.CastOp() as first)) if first.source.type == op.dest.type:
-            # There and back again.
+            # There and back again: a no-op.
             replace(op, [first.source])
         case tensor.FromElementsOp() if not _is_shape(op.result):
             with in_place_of(op):
@@ -118,7 +120,7 @@ def _prepare(op: Operation) -> None:
 
 
 def _is_shape(value: SSAValue) -> bool:
-    """Whether value is only ever the shape that a tensor is given."""
+    """Whether value is only used as the shape of a tensor."""
     return value.first_use is not None and all(
         isinstance(use.operation, tensor.ReshapeOp) and use.index == 1 for use in value.uses
     )

@@ -1,4 +1,4 @@
-"""Tensors of one shape seen as another of as many elements.
+"""Views of a tensor in another shape with the same number of elements.
 
 Reads: a tensor of static shape. Writes: tensor.collapse_shape and tensor.expand_shape, no copies. Leaves: the tensor.
 """
@@ -15,7 +15,7 @@ from mlirad.dialect.core.expr import insert
 
 
 def reshaped(value: SSAValue, type: Attribute) -> SSAValue:
-    """Value with the shape of `type`, at the insertion point: by way of one dimension, where it has another shape."""
+    """Value in the shape of `type`, at the insertion point; through one dimension if the shapes differ."""
     assert isinstance(value.type, TensorType) and isinstance(type, TensorType)
     if value.type == type:
         return value
@@ -38,7 +38,7 @@ def _expanded(value: SSAValue, type: TensorType) -> SSAValue:
 
 
 def _groups(wide: Attribute, narrow: Attribute) -> ArrayAttr[ArrayAttr[IntegerAttr]]:
-    """All dimensions of `wide` in the one dimension of `narrow`, which has none if it is a single element."""
+    """All dimensions of `wide` in the one dimension of `narrow`; none if `narrow` is a single element."""
     assert isinstance(wide, TensorType) and isinstance(narrow, TensorType)
     dimensions = ArrayAttr([IntegerAttr(number, i64) for number in range(len(wide.get_shape()))])
     return ArrayAttr([dimensions] if narrow.get_shape() else [])

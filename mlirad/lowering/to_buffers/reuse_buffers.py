@@ -1,8 +1,8 @@
-"""Lets an elementwise op overwrite an operand whose last use it is.
+"""Lets an elementwise op overwrite an operand at the operand's last use.
 
-Reads: moved tensors, their webs, and the last uses. Writes: the operand in place of the empty memory that the result
-would begin with. Leaves: results that can be computed directly in the caller's memory: taking a dead operand's memory
-would cost a copy to the caller.
+Reads: moved tensors, their webs, and the last uses. Writes: the operand in place of the empty memory with which the
+result would begin. Leaves: results that can be computed directly in the caller's memory: in a dead operand's memory,
+they would have to be copied to the caller.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from mlirad.lowering.to_buffers.last_use import Reusable
 def reuse_buffers(
     reusable: Sequence[Reusable], webs: Webs, written: dict[SSAValue, int], borrowing: Container[SSAValue]
 ) -> None:
-    """`reusable` in the order of the text. borrowing: values whose memory is a slice of an array."""
+    """`reusable` in program order. borrowing: values whose memory is a slice of an array."""
     left = [found for found in reusable if not _reuse(found, webs, written, borrowing)]
     if written:
-        # Before a loop that works in place was found to do so, what is carried into it had several sources.
+        # Before a loop is found to work in place, the values carried into it have several sources.
         for found in left:
             _reuse(found, webs, written, borrowing)
 
@@ -35,7 +35,7 @@ def _reuse(found: Reusable, webs: Webs, written: dict[SSAValue, int], borrowing:
     if not is_empty(memory):
         return False
     for value in found.dying:
-        # What a value borrowed is the array's once the value is there.
+        # Memory that a value borrowed belongs to the array once the value is inserted.
         if value not in borrowing and _is_free(value, op) and _is_wise(memory, value, webs, written):
             webs.forget(memory)
             webs.join(memory, value)
@@ -47,7 +47,7 @@ def _reuse(found: Reusable, webs: Webs, written: dict[SSAValue, int], borrowing:
 
 
 def _is_free(value: SSAValue, op: LinalgStructuredOperation) -> bool:
-    """Whether value still owns memory: `op` does not overwrite it; if the value only lends its shape, no op does."""
+    """Whether value still owns memory: `op` does not overwrite it; if the value only provides its shape, no op does."""
     operands, first = tuple(op.operands), input_count(op)
     if value in operands[:first]:
         return value not in operands[first:]
@@ -74,5 +74,5 @@ def _is_wise(memory: SSAValue, value: SSAValue, webs: Webs, written: dict[SSAVal
 
 
 def _is_new(web: Web) -> bool:
-    """Whether a web's memory is one buffer of its own, which the caller's memory may replace."""
+    """Whether a web's memory is a single buffer of its own, which the caller's memory may replace."""
     return len(web.sources) == 1 and is_empty(web.sources[0])

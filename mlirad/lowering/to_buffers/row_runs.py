@@ -1,7 +1,7 @@
-"""Runs of nests that may work on their rows together: what is asked of each nest, and what each touches.
+"""Runs of nests that may process their rows together: the requirements for each nest, and the memory that each touches.
 
-Reads: ops on memrefs of static size, in the order of the text. Writes: nothing. Leaves: the nests of a run, and which
-ops come before and behind it.
+Reads: ops on memrefs of static size, in program order. Writes: nothing. Leaves: the nests of a run, and the ops that
+come before and after it.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from mlirad.lowering.loop_body import Combiner, body_of
 
 _LONGEST_ROW = 1 << 19
 _FEWEST_ROWS = 16
-"""Of a block whose sums of columns are added to those of other blocks: fewer rows would cost time and digits."""
+"""The fewest rows of a block, if sums of columns are accumulated across blocks: fewer rows would cost time and
+digits."""
 _FARTHER = 8
-"""How many times larger a block may be to have that many rows: it is in the second cache then."""
+"""How many times larger a block may become to have that many rows: it then fits in the second-level cache."""
 _SMALL = 1 << 15
-"""Bytes: a nest on whole sums that touches no more may wait for the end of the run, and share no rows itself."""
+"""Bytes: a nest on whole sums that touches no more may wait for the end of the run, and need not share rows itself."""
 
 
 @dataclass(frozen=True)
 class RowAccess:
-    """An operand of a nest. base: the memory that it is in. axis: the one that runs along the rows, if any does.
+    """An operand of a nest. base: the memory that contains it. axis: the axis along the rows, if any.
 
-    rows_of: what it has the rows of: two operands with the same have the same rows.
+    rows_of: identifies the rows: two operands with the same value have the same rows.
     """
 
     value: SSAValue
@@ -53,7 +54,7 @@ class RowAccess:
 
 @dataclass(frozen=True)
 class RowNest:
-    """A nest over rows. combiners: by output that lacks the rows, what it is reduced with."""
+    """A nest over rows. combiners: for each output without rows, the combiner of its reduction."""
 
     op: GenericOp | FillOp
     rows: int
@@ -100,7 +101,7 @@ def nest_of(op: Operation) -> RowNest | None:
 
 
 def _combiners(op: GenericOp, outputs: Sequence[RowAccess]) -> dict[int, Combiner] | None:
-    """What outputs without rows are reduced with; None if the nest cannot be cut into rows."""
+    """The combiners of outputs without rows; None if the nest cannot be split into rows."""
     body, first = body_of(op.body.block), len(op.inputs)
     loops = len(op.iterator_types.data)
     reads = [each.data.results for each in op.indexing_maps.data[:first]]
@@ -125,7 +126,7 @@ def shape_of(value: SSAValue) -> tuple[int, ...]:
 
 
 def _dims(map: AffineMap) -> Dims | None:
-    """The loops that the axes of an operand run along, each along its own."""
+    """The loops along which the axes of an operand run, each along its own."""
     dims = [each.position for each in map.results if isinstance(each, AffineDimExpr)]
     return tuple(dims) if len(dims) == len(map.results) == len(set(dims)) else None
 
@@ -135,7 +136,7 @@ _MEMREF_VIEWS = (memref.SubviewOp, memref.CastOp, *RESHAPES)
 
 
 def _has_rows_of(value: SSAValue, base: SSAValue) -> bool:
-    """Whether value is all of the memory, each row reshaped at most."""
+    """Whether value is the whole memory, with each row at most reshaped."""
     rows = shape_of(base)[:1]
     while value is not base and isinstance(value.owner, RESHAPES) and shape_of(value)[:1] == rows:
         value = value.owner.operands[0]
@@ -143,7 +144,7 @@ def _has_rows_of(value: SSAValue, base: SSAValue) -> bool:
 
 
 def _base(value: SSAValue) -> SSAValue | None:
-    """The memory that a memref is in, if it is known to be in no other: allocated here, or an argument."""
+    """The memory of a memref, if it is known to be disjoint from all other memory: allocated here, or an argument."""
     while isinstance(value.owner, _MEMREF_VIEWS):
         value = value.owner.operands[0]
     if isinstance(value, BlockArgument):
@@ -157,7 +158,7 @@ def _bases(values: Sequence[SSAValue]) -> set[SSAValue | None]:
 
 
 def _loads(op: GenericOp | FillOp) -> bool:
-    """Whether a nest reads memory that is no operand."""
+    """Whether a nest reads memory that is not an operand."""
     return isinstance(op, GenericOp) and any(isinstance(each, memref.LoadOp) for each in op.body.block.ops)
 
 
@@ -172,12 +173,12 @@ def _bytes_of_memref(type: MemRefType) -> int:
 
 @dataclass
 class RowRun:
-    """Nests that are to share their rows, so far.
+    """The nests that will share their rows, so far.
 
-    by_row: memory of which only a row is touched at a time, and what these rows are of. whole: memory that may be read
-    anywhere. written, summed: memory that is written row by row, and that all rows are added to. fills: of memory that
-    nothing in the run has touched yet. later: ops that need whole sums, and go behind the run; later_read and
-    later_written: the memory of the nests among them.
+    by_row: memory of which only a row is touched at a time, with the identity of these rows. whole: memory that may be
+    read anywhere. written, summed: memory that is written row by row, and memory to which all rows are added. fills: of
+    memory that nothing in the run has touched yet. later: ops that need whole sums, and go after the run; later_read
+    and later_written: the memory of the nests among them.
     """
 
     rows: int
@@ -192,7 +193,8 @@ class RowRun:
     later_written: set[SSAValue] = field(default_factory=set)
 
     def takes(self, op: Operation) -> bool:
-        """Join an op to the run, or let it stay before the run or go behind it; False if the run ends before it."""
+        """Add an op to the run, or leave it before the run, or move it after the run; False if the run ends before
+        it."""
         if self._is_later(op) or self._is_later_nest(op):
             self.later.append(op)
             return True
@@ -215,7 +217,7 @@ class RowRun:
         return is_plain and any(value.owner in self.later for value in op.operands)
 
     def _is_later_nest(self, op: Operation) -> bool:
-        """Whether an op is a small nest on whole sums, or on what is made of them."""
+        """Whether an op is a small nest on whole sums, or on values computed from them."""
         if not isinstance(op, GenericOp | FillOp) or _loads(op) or _bytes_of(op) > _SMALL:
             return False
         reads, writes = _bases(op.inputs), _bases(op.outputs)
@@ -225,12 +227,12 @@ class RowRun:
         for base in reads | writes:
             if base is not None:
                 self.later_read.add(base)
-                self.fills.pop(base, None)  # the fill stays in front of it
+                self.fills.pop(base, None)  # the fill stays before it
         self.later_written |= {base for base in writes if base is not None}
         return True
 
     def _passes_later(self, op: Operation) -> bool:
-        """Whether an op touches memory so that it cannot come before a nest that goes behind the run."""
+        """Whether an op accesses memory such that it cannot move before a nest that goes after the run."""
         if not self.later_read:
             return False
         outputs = op.outputs if isinstance(op, GenericOp | FillOp) else ()
@@ -282,7 +284,7 @@ class RowRun:
         self.nests.append(nest)
 
     def _may_stay(self, op: Operation) -> bool:
-        """Whether an op may as well come before all nests of the run."""
+        """Whether an op may come before all nests of the run."""
         if isinstance(op, memref.AllocOp):
             return True
         memory = [value for value in op.operands if isinstance(value.type, MemRefType)]
@@ -291,7 +293,7 @@ class RowRun:
         bases = [_base(value) for value in memory]
         for base in bases:
             if base is not None:
-                self.fills.pop(base, None)  # the fill stays in front of it
+                self.fills.pop(base, None)  # the fill stays before it
         if isinstance(op, memref.LoadOp):
             return not any(base is None or base in self.written | self.summed for base in bases)
         if not isinstance(op, GenericOp | FillOp) or any(base is None or self._has_touched(base) for base in bases):
@@ -299,7 +301,7 @@ class RowRun:
         return not _loads(op)
 
     def is_worthwhile(self, least: int) -> bool:
-        """Whether several nests touch much of the same rows, and all rows together are many bytes."""
+        """Whether several nests access many of the same rows, and all rows together are many bytes."""
         touches = Counter[SSAValue]()
         for nest in self.nests:
             if isinstance(nest.op, GenericOp):
@@ -309,17 +311,17 @@ class RowRun:
         return 4 * shared >= all_bytes and all_bytes * self.rows >= least and all_bytes <= _LONGEST_ROW
 
     def bytes_of_rows(self) -> dict[SSAValue, int]:
-        """Of one row of each array that a block holds rows of."""
+        """The bytes of one row, for each array that a block has rows of."""
         accesses = (each for nest in self.nests for each in (*nest.inputs, *nest.outputs) if each.axis is not None)
         return {each.rows_of: each.row_bytes for each in accesses}
 
     @property
     def row_bytes(self) -> int:
-        """Of what a block holds of each array."""
+        """The bytes of one row of all arrays together."""
         return sum(self.bytes_of_rows().values())
 
     def block_of(self, bytes: int) -> int | None:
-        """How many rows a block has; None if the run is to stay as it is."""
+        """The number of rows of a block; None if the run is better left unchanged."""
         most = max(1, bytes // self.row_bytes)
         if most >= self.rows:
             return None
@@ -329,12 +331,12 @@ class RowRun:
             if not _FEWEST_ROWS <= most < self.rows or any(combiner.widened is not combiner for combiner in combiners):
                 return None
         if most >= 64 and self.row_bytes <= 8 * len(self.by_row):
-            return most // 64 * 64  # rows of one element: whole vectors
+            return most // 64 * 64  # rows of one element: use whole vectors
         return next((size for size in range(most, most // 2, -1) if self.rows % size == 0), most)
 
 
 def fills_before(op: Operation) -> dict[SSAValue, RowNest]:
-    """The fills right in front of an op, by the memory that they fill."""
+    """The fills directly before an op, by the memory that they fill."""
     fills: dict[SSAValue, RowNest] = {}
     before = op.prev_op
     while isinstance(before, memref.AllocOp | arith.ConstantOp | FillOp):

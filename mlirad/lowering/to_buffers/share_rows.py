@@ -1,11 +1,11 @@
-"""Runs nests that follow one another block by block of rows, so that what passes between them stays in the cache.
+"""Runs consecutive nests block by block of rows, so that the data between them stays in the cache.
 
 Reads: stage `bufferized`, before the arena is planned: nests on memrefs of static size. Writes: loops over blocks of
-rows, with the nests on subviews in them; temporaries that only these nests use have the size of a block. Leaves: what
-is small, products of matrices, and nests that need all rows of what an earlier one writes.
+rows, which contain the nests on subviews; temporaries used only by these nests have the size of a block. Leaves: small
+nests, matrix products, and nests that need all rows of an earlier nest's result.
 
-Rows are the places along the outermost loop. A nest may join a run of nests if it writes rows, or adds up all of them,
-and if it reads of what the run writes only the row that it is at. Whole sums are made of the sums of the blocks.
+Rows are the indices of the outermost loop. A nest may join a run if it writes rows or sums over all of them, and if it
+reads, of the data written in the run, only its own row. Whole sums are computed from the sums of the blocks.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from mlirad.xdsl_support.traversal import ops_of
 
 @dataclass(frozen=True)
 class ShareRows(ModulePass):
-    """Run nests by blocks of rows, here of 4; so `%e` has 4 rows.
+    """Process nests by blocks of rows; here blocks have 4 rows, so `%e` has 4 rows.
 
-    block: the bytes that a block has of all arrays together, at most. least: the bytes of these arrays, at least.
+    block: the largest size of a block in bytes, all arrays together. least: the smallest size of these arrays in bytes.
 
     Before:
 
@@ -102,7 +102,7 @@ class ShareRows(ModulePass):
 
 
 def _blocks(op: Operation) -> Iterator[Block]:
-    """The blocks in an op, but not the bodies of linalg ops; as they are before any of them is changed."""
+    """The blocks in an op, without the bodies of linalg ops, collected before any of them changes."""
     found: list[Block] = []
     for region in op.regions:
         for block in region.blocks:
@@ -143,13 +143,13 @@ class _Runs:
 
 @dataclass
 class _Blocks:
-    """The loop over the blocks of a run. own: the memory that only the run uses, and that of a block instead."""
+    """The loop over the blocks of a run. own: the memory that only the run uses, and the block that replaces it."""
 
     run: RowRun
     size: int
     own: dict[SSAValue, SSAValue] = field(default_factory=dict)
     parts: dict[SSAValue, tuple[SSAValue, SSAValue, Combiner]] = field(default_factory=dict)
-    """By the number that all rows are added up to: the sum of a block, and an array of these."""
+    """For each output to which all rows are added: the sum of a block, and an array of these sums."""
 
     def emit(self) -> None:
         nests = self.run.nests
@@ -221,7 +221,7 @@ class _Blocks:
     def _part(
         self, access: RowAccess, start: SSAValue, rows: int, views: dict[tuple[SSAValue, int], SSAValue]
     ) -> SSAValue:
-        """What a block sees of an operand."""
+        """The part of an operand that belongs to a block."""
         value, axis = access.value, access.axis
         if value in self.parts:
             return self.parts[value][0]
@@ -245,7 +245,7 @@ class _Blocks:
         return found
 
     def _of_own(self, value: SSAValue) -> SSAValue:
-        """What a value is where it is a block of the run's own memory: that, or the same view of it."""
+        """A value in terms of the run's block-sized memory: that memory, or the same view of it."""
         found = self.own.get(value)
         if found is None:
             view = value.owner
@@ -262,7 +262,7 @@ class _Blocks:
 
 
 def _from(op: Operation | None) -> Iterator[Operation]:
-    """An op, and those behind it in its block."""
+    """An op, and the ops after it in its block."""
     while op is not None:
         yield op
         op = op.next_op
@@ -278,7 +278,7 @@ def _users(base: SSAValue) -> Iterator[Operation]:
 
 
 def _erase_unused(value: SSAValue) -> None:
-    """Erase what makes memory, and the views of it."""
+    """Erase the op that allocates memory, and the views of it."""
     for use in list(value.uses):
         _erase_unused(use.operation.results[0])
     assert isinstance(value.owner, Operation)
@@ -290,7 +290,7 @@ def _allocated(element: Attribute, shape: Sequence[int]) -> SSAValue:
 
 
 def _add_up(array: SSAValue, whole: SSAValue, combiner: Combiner) -> None:
-    """Combine the numbers in an array with the one that is in `whole`."""
+    """Combine the numbers in an array with the number in `whole`."""
     insert(
         GenericOp.create(
             operands=[array, whole],

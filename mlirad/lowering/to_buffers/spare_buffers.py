@@ -1,8 +1,8 @@
-"""Replaces allocations in a loop by the memory of a carried tensor that is dead, or by a spare buffer.
+"""Replaces allocations in a loop by the memory of a dead carried tensor, or by a spare buffer.
 
-Reads: moved tensors and their webs. Writes: loops that carry spare buffers; where a carried tensor dies, its memory
-becomes the spare buffer of what follows. Leaves: no allocation in a loop's body that the next trip still uses, except
-where the numbers of tensors made and of tensors that die differ.
+Reads: moved tensors and their webs. Writes: loops that carry spare buffers; when a carried tensor dies, its memory
+becomes the next spare buffer. Leaves: no allocation in a loop's body that the next trip still uses, unless the numbers
+of created and of dying tensors differ.
 
 So `x = f(x)` alternates between two buffers if f cannot work in place. Spare memory is only given to ops that do not
 read it, so this step cannot change results.
@@ -40,7 +40,7 @@ class Spare:
 
 @dataclass(frozen=True)
 class BranchMemory:
-    """Memory that an `if` passes on, as extra result `number`."""
+    """Memory that an `if` passes on, as additional result `number`."""
 
     op: scf.IfOp
     number: int
@@ -50,12 +50,12 @@ Token = SSAValue | Spare | BranchMemory
 
 
 class Unbalanced(Exception):
-    """Two ways through a body leave different numbers of free buffers."""
+    """Two paths through a body leave different numbers of free buffers."""
 
 
 @dataclass
 class FreeMemory:
-    """The memory that is free at a point of the body: what has died, and the loop's spares from `used` on."""
+    """The free memory at a point of the body: dead buffers, and the loop's spares from `used` on."""
 
     dead: dict[Kind, list[Token]] = field(default_factory=lambda: defaultdict(list))
     used: dict[Kind, int] = field(default_factory=lambda: defaultdict(int))
@@ -79,10 +79,10 @@ class FreeMemory:
 
 @dataclass
 class LoopRewrite:
-    """The changes to a loop, found before anything is changed.
+    """The changes to a loop, all planned before the first change.
 
-    fills: operand `index` of an op is memory to be taken from what is free. passed: what the two branches of an `if`
-    pass on, inner ones first. end: what is free at the end of the body.
+    fills: operand `index` of an op will take free memory. passed: the memory that the two branches of an `if` pass on,
+    inner ones first. end: the free memory at the end of the body.
     """
 
     fills: list[tuple[Operation, int, Token]] = field(default_factory=list)
@@ -92,7 +92,7 @@ class LoopRewrite:
 
 
 def carry_spare_buffers(webs: Webs) -> None:
-    """Do so for every loop, inner ones first: the outer loop allocates the spare buffers of an inner one."""
+    """Carry spare buffers through every loop, inner ones first: the outer loop allocates the spares of an inner one."""
     for loop in webs.loops:
         made = [memory for memory in webs.made_in.get(loop, ()) if is_static(memory.type)]
         if made and is_structured(loop):
@@ -162,7 +162,7 @@ class Rotation:
                 free.dead[kind_of(value)].append(value)
 
     def _branches(self, op: scf.IfOp, owners: Sequence[SSAValue], free: FreeMemory) -> None:
-        """Owners whose last use is in the `if` live on in its branches, and die there or are yielded."""
+        """Owners with their last use in the `if` live on in its branches, and die there or are yielded."""
         first, second = free.copy(), free.copy()
         self._block(op.true_region.block, owners, first)
         self._block(op.false_region.block, owners, second)
@@ -206,7 +206,7 @@ class Rotation:
         return value in self._owners or value in self._escaping
 
     def _last_use(self, value: SSAValue, block: Block) -> Operation | None:
-        """The last op of the block in which value's buffer is used before another tensor owns it."""
+        """The last op of the block that uses value's buffer before another tensor owns it."""
         place = self._webs.place
         last, latest = None, (-1, False)
         for user in _users(value):
@@ -220,7 +220,7 @@ class Rotation:
 
 def _users(value: SSAValue) -> Iterator[Operation]:
     """The ops that use value's buffer before another tensor owns it."""
-    # A slice never owns it, and no more does what the slice becomes.
+    # A slice never owns the buffer, and neither do values derived from the slice.
     pending = [(value, False)]
     while pending:
         value, is_part = pending.pop()
@@ -229,7 +229,7 @@ def _users(value: SSAValue) -> Iterator[Operation]:
             if isinstance(user, tensor.DimOp):
                 continue
             if type(user) in VIEWS and use.index == 0 and (is_part or not _is_taken(value, user)):
-                # To make a view is no use, to use it is one.
+                # Creating a view is not a use; using the view is.
                 pending.append((user.results[0], is_part or isinstance(user, tensor.ExtractSliceOp)))
                 continue
             yield user
@@ -254,7 +254,7 @@ def _apply(rewrite: LoopRewrite, loop: scf.ForOp | scf.WhileOp, webs: Webs) -> N
     models = {kind_of(op.operands[index]): op.operands[index] for op, index, _ in rewrite.fills}
 
     def found(token: Token, like: SSAValue) -> SSAValue:
-        """The memory of a token, in the shape of `like` and from now on of its web."""
+        """The memory of a token, in the shape of `like`; from now on it belongs to its web."""
         value = token if isinstance(token, SSAValue) else memory[token]
         webs.join(value, like)
         value = reshaped(value, like.type)
@@ -290,7 +290,7 @@ def _apply(rewrite: LoopRewrite, loop: scf.ForOp | scf.WhileOp, webs: Webs) -> N
 
 
 def _needed(rewrite: LoopRewrite) -> set[Token]:
-    """What the memory that is taken and carried is made of."""
+    """The memory from which the taken and carried memory comes."""
     needed: set[Token] = set()
     pending = [token for _, _, token in rewrite.fills]
     for kind, count in rewrite.spares.items():
@@ -305,7 +305,7 @@ def _needed(rewrite: LoopRewrite) -> set[Token]:
 
 
 def _carry(loop: scf.ForOp | scf.WhileOp, model: SSAValue, webs: Webs) -> SSAValue:
-    """Let the loop carry new memory like `model`; gives the argument of its body."""
+    """Make the loop carry new memory like `model`. Returns the argument of its body."""
     with in_place_of(loop):
         memory = insert(tensor.EmptyOp([], model.type)).tensor
     webs.add_source(memory, like=model)

@@ -1,6 +1,6 @@
 """The memref types of tensors, and of views of memrefs: the layouts that MLIR infers.
 
-Reads: types, and the ops that make views. Writes: nothing. Gives: memref types, with the identity layout if possible.
+Reads: types, and the ops that create views. Writes: nothing. Gives: memref types, with the identity layout if possible.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _subview_type(
 
 
 def collapsed_type(source: MemRefType, op: tensor.CollapseShapeOp) -> MemRefType | None:
-    """The type of a memref with dimensions merged, or None where they have no common stride."""
+    """The type of a memref with dimensions merged, or None if they have no common stride."""
     shape = _shape(op)
     if is_identity(source):
         return MemRefType(source.element_type, shape)
@@ -76,7 +76,7 @@ def collapsed_type(source: MemRefType, op: tensor.CollapseShapeOp) -> MemRefType
             group = group[:-1]
         inner = group[-1]
         expected = strides[inner]
-        # As MLIR has it: the strides of other dimensions of size 1 count.
+        # As in MLIR: the strides of other dimensions of size 1 count.
         for number in reversed(group):
             if strides[number] != expected or (expected is None and number != inner):
                 return None
@@ -86,14 +86,14 @@ def collapsed_type(source: MemRefType, op: tensor.CollapseShapeOp) -> MemRefType
 
 
 def is_rank_reduction(source: MemRefType, op: tensor.CollapseShapeOp) -> bool:
-    """Whether nothing but dimensions of size 1 goes: such a view is a memref.subview, whatever the strides."""
+    """Whether only dimensions of size 1 are dropped: such a view is a memref.subview, whatever the strides are."""
     sizes = source.get_shape()
     groups = _groups(op.reassociation)
     return all(sum(sizes[each] != 1 for each in group) <= 1 for group in groups)
 
 
 def _moving(source: MemRefType, op: tensor.CollapseShapeOp) -> list[int]:
-    """Of each group of dimensions the one that is not of size 1, or the first."""
+    """For each group of dimensions, the dimension of a size other than 1, or the first."""
     sizes = source.get_shape()
     return [next((each for each in group if sizes[each] != 1), group[0]) for group in _groups(op.reassociation)]
 
@@ -112,7 +112,7 @@ def expanded_type(source: MemRefType, op: tensor.ExpandShapeOp) -> MemRefType:
 
 
 def view_type(source: MemRefType, op: Operation) -> MemRefType | None:
-    """The type of the view that `op` takes of a memref, or None where there is none without a copy."""
+    """The type of the view that `op` takes of a memref, or None if it needs a copy."""
     match op:
         case tensor.ExtractSliceOp():
             return subview_type(source, op, _shape(op))

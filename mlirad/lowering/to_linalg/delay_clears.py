@@ -1,11 +1,11 @@
-"""Moves the clear of a slice from the end of a trip to the beginning of the next one, where the slice is added to.
+"""Moves the clear of a slice from the end of a trip to the beginning of the next trip, before its additions.
 
-Reads: nd, with slices at constant places, in `scf.for`. Writes: the same. Leaves: clears of what a loop does not begin
-with cleared, and those that no addition follows.
+Reads: nd, with slices at constant indices, in `scf.for`. Writes: the same. Leaves: clears of slices that are not clear
+before the loop, and clears that no addition follows.
 
 The reverse sweep of a loop that overwrites an array clears the array's cotangent at the end of each trip, and adds to
-it in the next. A clear right before additions is a part of their sum (`gather_slices.py`), and in the meantime the
-array may still be read as it was.
+it in the next. A clear directly before additions can be merged with their sum (`gather_slices.py`), and in the meantime
+the array may still be read with its old contents.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from mlirad.xdsl_support.traversal import ops_inside
 
 @dataclass(frozen=True)
 class DelayClears(ModulePass):
-    """Clear a carried array at the beginning of each trip, and after the loop, rather than at the end of each trip.
+    """Clear a carried array at the beginning of each trip, and after the loop, instead of at the end of each trip.
 
     Before:
 
@@ -88,7 +88,7 @@ class DelayClears(ModulePass):
 
 
 def _delay(loop: scf.ForOp, number: int) -> None:
-    """Delay the clear that is the last thing that a trip does to an array, if the loop begins with it cleared."""
+    """Delay the clear that is a trip's last write to an array, if the array's slice is clear before the loop."""
     carries = Carries(loop)
     carry, yielded = carries.region_args[0][number], carries.yielded[0][number]
     clear = write_of(yielded.owner) if isinstance(yielded.owner, Operation) else None
@@ -108,7 +108,7 @@ def _delay(loop: scf.ForOp, number: int) -> None:
 
 
 def _is_added_to(carry: SSAValue) -> bool:
-    """Whether a trip adds to slices of an array at first, and does nothing else with what it begins with."""
+    """Whether a trip begins by adding to slices of an array, and has no other use of the initial array."""
     user = carry.get_user_of_unique_use()
     write = None if user is None else write_of(user)
     if write is None or write.change is not Change.ADDED or write.array is not carry:
@@ -117,7 +117,7 @@ def _is_added_to(carry: SSAValue) -> bool:
 
 
 def _is_cleared(array: SSAValue, clear: SliceWrite) -> bool:
-    """Whether an array already has the number that a clear sets, in all places where it does."""
+    """Whether an array already holds the number that a clear sets, at all elements of its slice."""
     number = known_number(clear.part)
     if number is None:
         return False
@@ -128,7 +128,7 @@ def _is_cleared(array: SSAValue, clear: SliceWrite) -> bool:
 
 
 def _clear_before(op: Operation, array: SSAValue, clear: SliceWrite) -> None:
-    """Set the slice of an array, for all that reads it, in front of an op."""
+    """Set the slice of an array, for all its readers, before an op."""
     with emitting(InsertPoint.before(op), clear.op.location):
         number = constant(known_number(clear.part), types.element_type(array.type))
         cleared = insert_slice(full(number, clear.box.sizes), Expr(array), places(clear.box.starts))

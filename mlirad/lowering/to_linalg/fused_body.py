@@ -1,7 +1,7 @@
-"""Builds the body of the one `linalg.generic` that a group of ops on arrays becomes.
+"""Builds the body of the `linalg.generic` of a group of fused ops on arrays.
 
 Reads: a group (see `fusion.py`), and the lowered arrays and scalars that it reads. Writes: arith, math and
-linalg.index, into a block. Leaves: the block without its terminator, and what its arguments are.
+linalg.index, into a block. Leaves: the block without its terminator, and the meaning of its arguments.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mlirad.lowering.to_linalg.fusion import FusionPlan, Member, is_uniform
 class FusedBody:
     """The body of a group. values: what each value of the old function is in the new one. fastmath: see `allow_fast`.
 
-    inputs: the arrays that it reads, and along which loops; its block's arguments are their elements, and the result's.
+    inputs: the arrays that it reads, with their loops; the block's arguments are their elements, and the result's.
     """
 
     root: Member
@@ -38,18 +38,18 @@ class FusedBody:
     _computed: dict[tuple[SSAValue, Dims], SSAValue] = field(default_factory=dict)
 
     def build(self, element: Attribute) -> SSAValue:
-        """Emit what computes an element of the result, and give it."""
+        """Emit the ops that compute an element of the result. Returns that element."""
         self.block.insert_arg(element, 0)
         with building(self.block):
             root, *others = self.root.group
-            # In the order of the program, so that nothing is deep: what an element is made of is there already.
+            # In program order, which avoids deep recursion: the operands of an element are computed already.
             for member, place in reversed(others):
                 if member.cost > 0:
                     self._element(member.result, place)
             return self._result(*root)
 
     def _element(self, value: SSAValue, dims: Dims) -> SSAValue:
-        """The element of an array at the group's place, along the loops given, computed or read once."""
+        """The element of an array at the group's indices along the given loops, computed or read once."""
         key = (value, dims)
         found = self._computed.get(key)
         if found is None:
@@ -57,7 +57,7 @@ class FusedBody:
         return found
 
     def _made(self, value: SSAValue, dims: Dims) -> SSAValue:
-        """The element, computed or read here; a scalar as it is."""
+        """The element, computed or read here; a scalar unchanged."""
         if not types.is_tensor(value.type):
             return self.values[value]
         maker = self.plan.maker(value, self.root)
@@ -72,7 +72,7 @@ class FusedBody:
     def _result(self, member: Member, place: Dims) -> SSAValue:
         """The element that a member computes, if its loops are the group's loops at `place`."""
         answer = member.answer
-        # An op that is not fused reads each operand: the product of an array with itself has two operands, too.
+        # An op that is not fused reads each operand: the product of an array with itself also has two operands.
         element = self._element if len(self.root.group) > 1 else self._made
         elements = [
             element(operand, tuple([place[dim] for dim in read]))
@@ -89,7 +89,7 @@ class FusedBody:
 
 
 def _number_in(array: SSAValue) -> SSAValue:
-    """The scalar that an array holds everywhere."""
+    """The scalar that fills an array."""
     owner = array.owner
     if isinstance(owner, FillOp):
         return owner.operands[0]

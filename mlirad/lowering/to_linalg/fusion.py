@@ -1,13 +1,13 @@
 """Plans fusion: which ops on arrays are computed inside the loops of their consumers, without an array of their own.
 
-Reads: a block of nd ops, before it is lowered. Writes: nd ops in place of those that are composed of others. Leaves:
-for every nd op in the block, what it becomes. Few elementwise ops with one reader stay alone, few movements that a loop
-nest could do itself, few fills that are read.
+Reads: a block of nd ops, before it is lowered. Writes: nd ops in place of composed ones. Leaves: the form that every nd
+op in the block takes. Usually elementwise ops with one reader, movements that a loop nest can do itself, and fills are
+fused.
 
 A group is one consumer, its root, with everything that is computed in its loops. An op joins a group if all its readers
 are in the group, and none of its elements is computed twice; cheap ops join every group that reads them. A group reads
-its operands at the position of the root, so an op whose operand is destroyed before that stays where it is. The plan is
-made in one walk backwards.
+its operands at the position of the root, so an op is not fused if its operand is overwritten before that. The plan is
+made in one backward walk.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from mlirad.dialect.core.op import Composed, Dims, Generic, NdOp, SizeOf, Upstre
 from mlirad.dialect.ops.movement import ReshapeOp
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 
-# A body of this cost may be computed again, rather than stored and loaded.
+# A body of up to this cost may be computed again, rather than stored and loaded.
 _CHEAP = 2
-# In how many places of one group an op may be computed.
+# The number of places in one group at which an op may be computed.
 _PLACES = 4
-# How many ops, one a place, a group may have: a larger one gains nothing, and its loop holds more than registers do.
+# The number of ops, counted per place, in a group: larger ones gain nothing, and their loop holds more values than
+# there are registers.
 _LARGEST = 256
 
 
@@ -40,10 +41,10 @@ _LARGEST = 256
 class Member:
     """An op on arrays that is a loop nest of its own, or is computed in the nests of others.
 
-    arrays: what it reads element by element, and along which of its loops. cost: of one element; 0 for a movement.
-    places: the roots of the groups that it is computed in, and the loops of each that its own are. group: what is
-    computed in a root's loops, the root itself first, readers before what they read. captures: whether a root's group
-    reads an array of one number as that number.
+    arrays: the arrays that it reads element by element, and along which of its loops. cost: of one element; 0 for a
+    movement. places: the roots of the groups that compute it, and for each the loops that correspond to its own. group:
+    the ops computed in a root's loops, the root itself first, readers before their operands. captures: whether a root's
+    group reads an array filled with one number as that number.
     """
 
     op: NdOp
@@ -71,24 +72,24 @@ class Member:
 
     @property
     def is_producer(self) -> bool:
-        """Whether each element of its array is computed of operands' elements alone."""
+        """Whether each element of its array is computed only from elements of its operands."""
         return not self.reduces and types.is_tensor(self.result.type)
 
     @property
     def is_product(self) -> bool:
-        """Whether it reduces and reads an operand along some of its loops only: a matrix product, say."""
+        """Whether it reduces and has an operand that runs along some of its loops only, such as a matrix product."""
         return self.reduces and any(len(read) < self.loops for read in self.answer.maps[:-1])
 
 
 @dataclass(frozen=True)
 class FusionPlan:
-    """What each nd op in a block becomes. members: by result. others: by op; the Generics are on scalars."""
+    """The form that each nd op in a block takes. members: by result. others: by op; their Generics are on scalars."""
 
     members: dict[SSAValue, Member] = field(default_factory=dict)
     others: dict[Operation, tuple[Generic, ...] | Upstream | SizeOf | NativeCalls] = field(default_factory=dict)
 
     def maker(self, value: SSAValue, root: Member) -> Member | None:
-        """What computes an array in the loops of a root, if anything does."""
+        """The member that computes an array in the loops of a root, if any."""
         maker = self.members.get(value)
         return maker if maker is not None and root in maker.places else None
 
@@ -100,7 +101,7 @@ class Fusion:
     fuse: bool
 
     def plan(self, block: Block) -> FusionPlan:
-        """What to make of a block's ops; composed ones are replaced by their parts."""
+        """Plan a block's ops; composed ones are replaced by their parts."""
         plan = FusionPlan()
         op = block.first_op
         while op is not None:
@@ -129,7 +130,7 @@ class Fusion:
         if answer.initial is None:
             return Member(op, result, answer, len(write), arrays, op.memory.cost, self.fuse)
         loops = 1 + max((dim for each in answer.maps for dim in each), default=-1)
-        # Something that is there as an array must say how far a loop runs.
+        # Some stored array must give the bound of each loop.
         captures = self.fuse and _covers([*(read for _, read in arrays), write], loops)
         return Member(op, result, answer, loops, arrays if captures else operands, 0, captures)
 
@@ -139,7 +140,7 @@ def _has_tensor(op: NdOp) -> bool:
 
 
 def _decompose(op: NdOp, answer: Composed) -> Operation | None:
-    """Put an op's parts in its place; gives the first of them. An operand that they do without may go."""
+    """Replace an op by its parts. Returns the first of them. An operand that they do not use may be dropped."""
     before, block, operands = op.prev_op, op.parent, list(op.operands)
     with in_place_of(op):
         parts = answer.build(*map(Expr, operands))
@@ -155,7 +156,7 @@ def _decompose(op: NdOp, answer: Composed) -> Operation | None:
 
 
 def is_uniform(value: SSAValue) -> bool:
-    """Whether an array holds one number everywhere: where an element of it is read, that is a scalar."""
+    """Whether an array is filled with one number: an element read from it is a scalar."""
     owner = value.owner
     if isinstance(owner, ReshapeOp):
         shapes = types.shape(owner.x.type), types.shape(value.type)
@@ -196,12 +197,13 @@ class _Groups:
         member.group = [(member, itself)]
 
     def _long_operands(self, member: Member) -> list[SSAValue]:
-        """The operands with as many elements as the result: where they are broadcast, less is read than stored."""
+        """The operands with as many elements as the result; of broadcast operands, less is read than would be
+        stored."""
         found = (value for value, read in member.arrays if len(set(read)) == member.loops and not self._repeats(value))
         return list(dict.fromkeys(found))
 
     def _repeats(self, value: SSAValue) -> bool:
-        """Whether an array is moved in its readers' loops from one with fewer elements."""
+        """Whether an array is broadcast, in its readers' loops, from one with fewer elements."""
         maker = self.plan.members.get(value)
         if maker is None or maker.cost > 0 or len(maker.arrays) != 1:
             return False
@@ -209,7 +211,7 @@ class _Groups:
         return len(set(read)) < maker.loops or self._repeats(source)
 
     def _readers(self, member: Member) -> tuple[dict[Member, list[Dims]], bool]:
-        """The groups that read an op's array, with the places; and whether that is all that uses it."""
+        """The groups that read an op's array, with the places; and whether these are all its uses."""
         found: dict[Member, list[Dims]] = {}
         is_all = True
         for use in member.result.uses:
@@ -235,12 +237,12 @@ class _Groups:
             return True  # each element once
         if not root.is_product:
             return member.cost <= _CHEAP
-        # A product reads its operands many times, and packs them: only the order of their axes may change.
+        # A product reads its operands many times, and packs them: a fused op may only permute their axes.
         is_permutation = [len(read) for _, read in member.arrays] == [member.loops]
         return member.cost == 0 and is_permutation and all(len(set(place)) == len(place) for place in places)
 
     def _says_how_far(self, member: Member, root: Member, places: Sequence[Dims]) -> bool:
-        """Whether some array still gives the bound of each of the root's loops, once a member is computed there."""
+        """Whether some array still gives the bound of each of the root's loops, if a member is computed there."""
         if _covers([read for _, read in member.arrays], member.loops):
             return True
         joined = [*root.group, *((member, place) for place in places)]

@@ -1,13 +1,13 @@
-"""Turns additions to several slices of one array, each a little further, into one sum: a stencil's gradient.
+"""Turns additions to several shifted slices of one array into one sum, as in the gradient of a stencil.
 
-Reads: nd, with slices at constant places. Writes: nd. Leaves: what is small, of more than three axes, or at places that
-only the run knows.
+Reads: nd, with slices at constant indices. Writes: nd. Leaves: small arrays, arrays of more than three axes, and slices
+at indices known only at run time.
 
-Where all the slices overlap, each element is the sum of its old value and of one element of each array that is added,
-in the order of the additions; so nothing changes but the number of times that memory is read and written. What is left
-are strips at the borders: along the last axis they are sums, too; along the others they get their additions one by one.
-If the array was set to one number there before, that number is the old value, and only the strips are set. What few
-operations compute of a slice is computed where it is added, without an array.
+Where all the slices overlap, each element is the sum of its old value and of one element of each added array, in the
+order of the additions. So only the number of memory accesses changes. Strips remain at the borders: along the last axis
+they are also sums; along the other axes they get their additions one by one. If the array was set to one number there
+before, that number is the old value, and only the strips are set. A part that a few cheap ops compute from a slice is
+computed where it is added, without an array.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from mlirad.lowering.to_linalg.slice_writes import Box, SliceWrite, number_in, p
 from mlirad.xdsl_support.traversal import ops_inside
 
 _FEWEST = 1 << 12
-"""Elements where all slices overlap: below, what is read twice is in the cache anyway."""
+"""The fewest elements where all slices overlap: with fewer, the data that is read twice is in the cache anyway."""
 _CHEAP = 2
-"""The cost of what is computed again for each addition, rather than stored."""
+"""The largest cost of a part that is recomputed for each addition, rather than stored."""
 
 
 @dataclass(frozen=True)
 class GatherSlices(ModulePass):
-    """Add arrays to several slices of another at once.
+    """Add arrays to several slices of another array at once.
 
-    least: of how many elements they have in common.
+    least: the fewest elements that the slices have in common.
 
     Before:
 
@@ -134,7 +134,7 @@ def _chain(last: SliceWrite) -> list[SliceWrite]:
 
 
 def _groups(chain: Sequence[SliceWrite]) -> list[_Group]:
-    """Additions one after the other, of slices that overlap for the most part; the last group first."""
+    """Consecutive additions to slices that mostly overlap; the last group first."""
     cleared = chain[0] if chain[0].clears else None
     groups: list[_Group] = []
     for write in chain if cleared is None else chain[1:]:
@@ -150,7 +150,8 @@ def _groups(chain: Sequence[SliceWrite]) -> list[_Group]:
 
 @dataclass(frozen=True)
 class _Group:
-    """Additions that become one sum. common: where all of them are. cleared: what sets the array there before."""
+    """Additions that become one sum. common: the part that they share. cleared: the op that clears the array there
+    before."""
 
     writes: Sequence[SliceWrite]
     common: Box
@@ -182,12 +183,13 @@ class _Group:
             _erase_unused(part)
 
     def _cells(self) -> Iterator[Box]:
-        """The parts along the last axis, in each of which other slices overlap, between the strips of other axes."""
+        """The parts along the last axis, each with its own set of overlapping slices, between the strips of other
+        axes."""
         boxes = [write.box for write in self._all_writes]
         edges = sorted({each for box in boxes for each in (box.starts[-1], box.ends[-1])})
         last = len(self.common.starts) - 1
         cells = [self.common.along(last, low, high) for low, high in pairwise(edges)]
-        # Between the first end and the last start nothing begins, so that the common part is one cell.
+        # Between the first end and the last start nothing begins, so the common part is one cell.
         return (cell for cell in cells if any(box.holds(cell) for box in boxes))
 
     def _sum(self, cell: Box, array: Expr, again: set[SSAValue]) -> Expr:
@@ -208,7 +210,7 @@ def _block_of(op: Operation) -> Any:
 
 
 def _is_computed_again(part: SSAValue, writes: Sequence[SliceWrite], lifetimes: Lifetimes) -> bool:
-    """Whether an array that is added is cheap to compute of one slice, which is there until the last addition."""
+    """Whether an added array is cheap to compute from one slice, which is available until the last addition."""
     ops = {write.op for write in writes}
     if any(use.operation not in ops for use in part.uses):
         return False
@@ -216,7 +218,7 @@ def _is_computed_again(part: SSAValue, writes: Sequence[SliceWrite], lifetimes: 
 
 
 def _cost(part: SSAValue, last: Operation, lifetimes: Lifetimes) -> float:
-    """What an element of an array costs to compute where it is added; a number too large if it cannot be."""
+    """The cost of computing an element of an array where it is added; a large number if that is impossible."""
     op = part.owner
     answer = op.loops() if isinstance(op, NdOp) and op.parent is last.parent else None
     if not isinstance(op, NdOp) or not isinstance(answer, Generic) or not answer.is_pointwise:
@@ -232,7 +234,7 @@ def _cost(part: SSAValue, last: Operation, lifetimes: Lifetimes) -> float:
 
 
 def _part(part: SSAValue, box: Box, whole: Box, again: set[SSAValue]) -> Expr:
-    """What an array that is put at `whole` has in a box."""
+    """The elements, in a box, of an array that is placed at `whole`."""
     starts = [start - first for start, first in zip(box.starts, whole.starts, strict=True)]
     if part in again or holds_one_number(part):
         return _computed_again(part, starts, box.sizes)
@@ -240,7 +242,7 @@ def _part(part: SSAValue, box: Box, whole: Box, again: set[SSAValue]) -> Expr:
 
 
 def _computed_again(part: SSAValue, starts: Sequence[int], sizes: Sequence[int]) -> Expr:
-    """The elements from `starts` on of what elementwise ops compute of a slice."""
+    """The elements from `starts` on of an array that elementwise ops compute from a slice."""
     if holds_one_number(part):
         return full(number_in(part), sizes)
     op = part.owner
@@ -258,7 +260,7 @@ def _computed_again(part: SSAValue, starts: Sequence[int], sizes: Sequence[int])
 
 
 def _erase_unused(value: SSAValue) -> None:
-    """Erase what computes a value that nothing uses, and what only this reads."""
+    """Erase the op of an unused value, and the ops that only it reads."""
     op = value.owner
     if isinstance(op, NdOp) and value.first_use is None and is_removable(op) and len(op.results) == 1:
         operands = list(op.operands)

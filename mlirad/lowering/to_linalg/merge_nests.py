@@ -1,10 +1,11 @@
-"""Merges loop nests over the same points, if one reads what another reads or makes: a nest then has several results.
+"""Merges loop nests over the same points, if one reads an array that another reads or writes: one nest, several
+results.
 
 Reads and writes: `linalg.generic` on tensors, and the order of the ops around them. Leaves: nests of products, of
-unknown sizes, of transposed operands, and those that only scalar loops could run.
+unknown sizes, of transposed operands, and nests that would become scalar loops.
 
-A nest joins an earlier one at its own place, so what uses the earlier one's results moves behind it. That is refused
-where an array would be overwritten before a nest has read it, which would cost a copy. An array that only nests of the
+The merged nest takes the later nest's position, and users of the earlier nest's results move behind it. This is refused
+if an array would be overwritten before a nest has read it, which would need a copy. An array that only nests of the
 same group read is not stored.
 """
 
@@ -34,7 +35,7 @@ from mlirad.xdsl_support.traversal import ops_of
 
 @dataclass(frozen=True)
 class MergeNests(ModulePass):
-    """Merge nests over the same points. Here both read `%x`, and the sum reads what the other nest makes.
+    """Merge nests over the same points. Here both read `%x`, and the sum reads the other nest's result.
 
     Before:
 
@@ -87,7 +88,7 @@ class MergeNests(ModulePass):
 
 
 def _blocks(op: Operation) -> Iterator[Block]:
-    """The blocks in an op, but not the bodies of linalg ops."""
+    """The blocks in an op, without the bodies of linalg ops."""
     for region in op.regions:
         for block in region.blocks:
             for inner in ops_of(block):
@@ -100,8 +101,8 @@ def _blocks(op: Operation) -> Iterator[Block]:
 class _Merging:
     """Merges the nests of one block.
 
-    needs: of each op, by its place, the places of those that it depends on, as a set of bits.
-    touching: by array, the groups that read or make each of its elements once.
+    needs: for each op, by position, the positions of the ops that it depends on, as a bit set. touching: for each
+    array, the groups that read or write each of its elements once.
     """
 
     block: Block
@@ -123,7 +124,7 @@ class _Merging:
                 needs |= self._needs_of(value.owner)
             self.needs.append(needs)
             if op.regions and not isinstance(op, GenericOp | FillOp):
-                self.touching.clear()  # what a loop has run in between is no longer in the cache
+                self.touching.clear()  # after a loop in between, the data is no longer in the cache
             elif (nest := mergeable(op)) is not None:
                 self._place(nest, place)
         groups = [group for group in dict.fromkeys(self.group_of.values()) if len(group.nests) > 1]
@@ -133,7 +134,7 @@ class _Merging:
             _sort(self.block)
 
     def _needs_of(self, owner: Operation | Block) -> int:
-        """The places of an op of the block and of all that it depends on."""
+        """The positions of an op of the block, and of the ops that it depends on."""
         if not isinstance(owner, Operation) or owner not in self.place:
             return 0
         group = self.group_of.get(owner)
@@ -158,7 +159,7 @@ class _Merging:
                 mine.append(group)
 
     def _delayed(self, group: NestGroup, place: int) -> list[int]:
-        """The places before this one of what depends on a group."""
+        """The positions, before this one, of the ops that depend on a group."""
         first = min(self.place[nest.op] for nest in group.nests)
         return [each for each in range(first, place) if self.needs[each] & group.bits and not group.bits >> each & 1]
 
@@ -186,7 +187,7 @@ class _Merging:
         )
 
     def _delay(self, group: NestGroup, place: int) -> None:
-        """What depends on a group depends on the op at this place, too."""
+        """Make the ops that depend on a group also depend on the op at this position."""
         more = self.needs[place] | 1 << place
         for each in self._delayed(group, place):
             self.needs[each] |= more
@@ -195,7 +196,7 @@ class _Merging:
 
 
 def _captured(op: Operation) -> Iterator[SSAValue]:
-    """What the ops in an op's regions read; what is made there is in it, too."""
+    """The values that the ops in an op's regions read, including values defined there."""
     return (
         value
         for region in op.regions
@@ -220,13 +221,13 @@ def _read_by(op: Operation) -> Iterator[SSAValue]:
 
 
 def _merge(nests: Sequence[MergeableNest]) -> None:
-    """One generic in the place of the last of some, with those of their results that others read."""
+    """One generic in place of the last nest, with those results that others read."""
     ops = [nest.op for nest in nests]
     last = ops[-1]
     inputs: dict[tuple[SSAValue, Dims], SSAValue] = {}
     body = Block()
     made: dict[SSAValue, SSAValue] = {}
-    kept: list[tuple[OpResult, SSAValue, Dims, SSAValue]] = []  # result, memory, loops, what is yielded
+    kept: list[tuple[OpResult, SSAValue, Dims, SSAValue]] = []  # result, memory, loops, yielded value
     for nest in nests:
         block, count = nest.op.body.block, len(nest.op.inputs)
         for value, dims, argument in zip(nest.op.inputs, nest.maps, block.args, strict=False):
@@ -284,7 +285,7 @@ def _merge(nests: Sequence[MergeableNest]) -> None:
 
 
 def _erase_unused(out: SSAValue) -> None:
-    """Memory that nothing is written to, and what it was filled with."""
+    """Erase unused memory, and the op that filled it."""
     if out.first_use is None and isinstance(out.owner, FillOp | tensor.EmptyOp):
         memory = out.owner.operands[-1] if isinstance(out.owner, FillOp) else None
         erase(out.owner)
@@ -293,7 +294,7 @@ def _erase_unused(out: SSAValue) -> None:
 
 
 def _sort(block: Block) -> None:
-    """Order the ops so that each comes after what it reads, and otherwise as they were."""
+    """Order the ops so that each comes after its operands, and otherwise keep their order."""
     ops = list(block.ops)
     place = {op: number for number, op in enumerate(ops)}
     readers: list[list[int]] = [[] for _ in ops]

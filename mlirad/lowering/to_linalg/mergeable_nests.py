@@ -1,4 +1,4 @@
-"""Which `linalg.generic`s on tensors can be one nest: what is asked of each, and of a group.
+"""Decides which `linalg.generic`s on tensors can be one nest: requirements for each nest, and for a group.
 
 Reads: nests. Writes: nothing. Leaves: groups, whose order among other ops `merge_nests.py` decides.
 """
@@ -19,10 +19,10 @@ from mlirad.lowering.loop_body import Body, body_of
 
 _MOST_OUTPUTS = 6
 _MOST_ARRAYS = 14
-"""That one nest walks through: processors follow some sixteen streams."""
+"""The arrays that one nest may traverse: processors track about sixteen streams."""
 _MOST_OPS = 256
 _LONG = 16
-"""From this length on, the innermost loop fills vectors by itself; a shorter one needs its neighbour for that."""
+"""From this length on, the innermost loop fills vectors by itself; a shorter one must be merged with its neighbour."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class MergeableNest:
 
     @property
     def layout(self) -> frozenset[Dims]:
-        """The ways in which operands walk through memory: those that numbers and whole sums have do not count."""
+        """The ways in which operands traverse memory; numbers and whole sums do not count."""
         return frozenset(map for map in self.maps if map)
 
     @property
@@ -52,12 +52,12 @@ class MergeableNest:
         return bool(self.reduced) and any(each is not None and each.is_in_order for each in combiners)
 
     def walked(self) -> Iterator[SSAValue]:
-        """The arrays of which each point reads an element of its own."""
+        """The arrays from which each point reads its own element."""
         return (value for value, map in zip(self.op.inputs, self.maps, strict=False) if map == self.all_loops)
 
 
 def mergeable(op: Operation) -> MergeableNest | None:
-    """What a nest must be like to be merged with others."""
+    """The nest, if it satisfies the requirements for merging."""
     if not isinstance(op, GenericOp) or not all(map(is_fresh, op.outputs)):
         return None
     if any(result.first_use is None for result in op.results):
@@ -90,19 +90,19 @@ def mergeable(op: Operation) -> MergeableNest | None:
 
 
 def _dims(map: AffineMap) -> Dims | None:
-    """The loops that the axes of an operand run along, if they are in order."""
+    """The loops along which the axes of an operand run, if they are in order."""
     dims = [each.position for each in map.results if isinstance(each, AffineDimExpr)]
     return tuple(dims) if len(dims) == len(map.results) and dims == sorted(set(dims)) else None
 
 
 def is_fresh(out: SSAValue) -> bool:
-    """Whether nothing is read of what is there, or one number that is everywhere."""
+    """Whether the old contents are not read, or are one number everywhere."""
     return is_empty(out) or (isinstance(out.owner, FillOp) and is_empty(out.owner.outputs[0]))
 
 
 @dataclass(eq=False)
 class NestGroup:
-    """Nests that become one. bits: their places in the block, as a set of bits. needs: with all that they depend on."""
+    """Nests that become one. bits: their positions in the block, as a bit set. needs: with all their dependences."""
 
     nests: list[MergeableNest]
     bits: int
@@ -113,12 +113,12 @@ class NestGroup:
         return frozenset().union(*[nest.reduced for nest in self.nests])
 
     def fits(self, nest: MergeableNest) -> bool:
-        """Whether a nest may become part of it, if the order of the ops allows it."""
+        """Whether a nest may join the group, if the order of the ops allows it."""
         first = self.nests[0]
         if first.sizes != nest.sizes or (nest.reduced and self.reduced and nest.reduced != self.reduced):
             return False
         if len({each.is_in_order for each in (*self.nests, nest) if each.reduced}) > 1:
-            return False  # lanes hold partial results of some only
+            return False  # lanes hold partial results of only some of them
         layouts = [each.layout for each in (*self.nests, nest)]
         if len(nest.sizes) > 1 and nest.sizes[-1] < _LONG and any(each != layouts[0] for each in layouts):
             return False
@@ -132,7 +132,8 @@ class NestGroup:
 
     @staticmethod
     def _has_all_loops(nests: Sequence[MergeableNest]) -> bool:
-        """Whether arrays from outside of the group have all its loops: what only the group reads is not stored."""
+        """Whether arrays from outside the group cover all its loops: arrays that only the group reads are not
+        stored."""
         ops = {each.op for each in nests}
         given = (
             dims

@@ -1,20 +1,20 @@
-"""Calls of native functions, which ops with a `NativeCalls` among their answers are.
+"""Emits calls of native functions, for ops that answer with `NativeCalls`.
 
-Reads: the answer of an op, and its lowered operands. Writes: nests of `func.call`, which say in attributes what they
-call. Leaves: nothing.
+Reads: the answer of an op, and its lowered operands. Writes: nests of `func.call`, whose attributes describe the
+callee. Leaves: nothing.
 
-A call has its work as its first operand; then each array, followed by the place of its part; and the numbers. It gives
-the arrays that it overwrites.
+The first operand of a call is its work. Each array follows, with the index of its part; then the numbers. The call
+returns the arrays that it overwrites.
 
     %1 = func.call @"mlirad.native.sorting.sort.stable.float64(4)"(%work, %0, %c0, %n, %null)
         {mlirad.native = "mlirad.native.sorting.sort.stable.float64", mlirad.ties = array<i64: 1, 0>, ...}
 
-A function of numbers gets elements, and gives an element:
+A function of numbers receives elements, and returns an element:
 
     %2 = func.call @"mlirad.native.registered.j1()"(%work, %1) {mlirad.native = "mlirad.native.registered.j1", ...}
 
-A loop of a gufunc has its core signature in `mlirad.gufunc`, and in `mlirad.gufunc_memory` how much it may allocate;
-see `NativeFunction`.
+A loop of a gufunc has its core signature in `mlirad.gufunc`, and the limit of its allocations in
+`mlirad.gufunc_memory`; see `NativeFunction`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from mlirad.dialect.core.upstream import as_indices, counted, size_of_axis
 
 
 def native_calls(answer: NativeCalls, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """What the op is, on lowered operands."""
+    """The op's results, on lowered operands."""
     results = list(answer.start(*operands))
     arrays = [*operands, *results]
     parts = [each.array for each in answer.arguments if isinstance(each, PartAddress)]
-    # What the calls run along: the parts of the first array, or the numbers that they give.
+    # The calls run along the parts of the first array, or along the numbers that they return.
     first = arrays[parts[0]] if parts else results[0] if results else None
     rank = answer.rank_of(parts[0]) if parts else 0
     outer = 0 if first is None else len(types.shape(first.type)) - rank
@@ -78,7 +78,7 @@ def native_calls(answer: NativeCalls, operands: Sequence[SSAValue]) -> Sequence[
 
 
 def _place(counters: Sequence[SSAValue], rank: int) -> Sequence[SSAValue]:
-    """Where a part of this rank begins."""
+    """The index of the beginning of a part of this rank."""
     return as_indices([*counters, *[number(0, i64)] * rank])
 
 
@@ -91,7 +91,7 @@ def _element(value: SSAValue, place: Sequence[SSAValue]) -> SSAValue:
 def _call(
     function: NativeFunction, operands: Sequence[SSAValue], ties: Sequence[int], results: Sequence[Attribute]
 ) -> func.CallOp:
-    # MLIR has one type for a function: the arrays' shapes are a part of the name.
+    # An MLIR function has one type, so the arrays' shapes are part of the name.
     shapes = [types.shape(value.type) for value in operands if types.is_tensor(value.type)]
     written = ", ".join("x".join("?" if size < 0 else str(size) for size in shape) for shape in shapes)
     call = insert(func.CallOp(f"{function.name}({written})", operands, results))
@@ -110,7 +110,7 @@ def _call(
 
 
 def _length(array: SSAValue, axis: int) -> int | SSAValue:
-    """The size of an axis, where only the run knows it an `index`."""
+    """The size of an axis; an `index` if it is known only at run time."""
     size = types.shape(array.type)[axis]
     return size if size >= 0 else size_of_axis(array, axis)
 

@@ -1,10 +1,10 @@
 """Lowers nd ops to upstream ones, each by its own `loops()`; each group of fused ops becomes one `linalg.generic`.
 
 Reads: func, scf and nd. Writes: func, scf, arith, math, tensor and linalg, all integers signless; calls of declared
-private `mlirad_*` functions. Leaves: no nd op; no array that only loops fused with its own would read.
+private `mlirad_*` functions. Leaves: no nd op, and no array that would be read only by loops fused with its own.
 
-Each function is built a second time, op by op, so that an op still sees its operands' signedness while it writes its
-body. Fusion is planned before anything is built (`fusion.py`), so no loop is made only to be fused later.
+Each function is rebuilt op by op, so that an op still sees its operands' signedness while it writes its body. Fusion is
+planned before anything is built (`fusion.py`), so no loop is created only to be fused later.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class NdToLinalg(ModulePass):
 
 @dataclass
 class _Lowering:
-    """values: what each value of the old function is in the new one. fills: fills made for values of the old one."""
+    """values: maps values of the old function to values of the new one. fills: the fills emitted for old values."""
 
     fusion: Fusion
     fastmath: bool
@@ -98,7 +98,7 @@ class _Lowering:
     fills: list[tuple[SSAValue, FillOp]] = field(default_factory=list)
 
     def op(self, op: Operation, plan: FusionPlan) -> None:
-        """Emit, at the insertion point, what op is upstream; nothing, if others compute it."""
+        """Emit the upstream form of op at the insertion point; nothing, if other ops compute it."""
         with located(op.location):
             if isinstance(op, NdOp):
                 results = self._upstream(op, plan)
@@ -115,7 +115,7 @@ class _Lowering:
                 self.values[old] = new
 
     def _upstream(self, op: NdOp, plan: FusionPlan) -> Sequence[SSAValue | None]:
-        """What the results of an op are; None for those that others compute."""
+        """The results of an op; None for those that other ops compute."""
         answer = plan.others.get(op)
         if answer is None:
             members = [plan.members[result] for result in op.results]
@@ -139,7 +139,7 @@ class _Lowering:
         return results
 
     def _generic(self, root: Member, plan: FusionPlan) -> SSAValue:
-        """One `linalg.generic` into a new tensor; of a full reduction, the element of one of rank 0."""
+        """One `linalg.generic` into a new tensor; for a full reduction, the element of a tensor of rank 0."""
         result = types.signless(root.result.type)
         element, shape = types.element_type(result), types.shape(result)
         type = types.tensor(shape, element)
@@ -157,7 +157,7 @@ class _Lowering:
         return value if types.is_tensor(result) else insert(tensor.ExtractOp(value, [], element)).result
 
     def _accumulator(self, root: Member, memory: SSAValue) -> SSAValue:
-        """What the loops of a group begin with: memory, which a reduction fills with its start."""
+        """The initial result of a group's loops: memory, which a reduction fills with its initial value."""
         initial, start = root.answer.initial, root.answer.start
         if initial is None:
             return memory
