@@ -1,8 +1,8 @@
-"""Functions that only compute: they take nothing from the call's memory, and cannot fail.
+"""Functions that only compute: they use none of the call's memory, and cannot fail.
 
-Reads: blocks. Writes: private functions marked `mlirad.leaf`, and calls of them. Leaves: what is in the blocks.
+Reads: blocks. Writes: private functions marked `mlirad.leaf`, and calls of them. Leaves: the contents of the blocks.
 
-A call carries its most work, `mlirad.work`, which bounds what may happen between two looks for signals.
+A call carries an upper bound of its work, `mlirad.work`, which bounds the time between two polls for signals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEAF = "mlirad.leaf"
 
 
 def define(module: ModuleOp, name: str, block: Block, location: LocationAttr) -> Operation:
-    """Makes a function of a block, which returns nothing. Gives its end, before which there may be more."""
+    """Turn a block into a function that returns nothing. Returns its terminator; further ops go before it."""
     end = func.ReturnOp.create(location=location)
     block.add_op(end)
     kind = FunctionType.from_lists([argument.type for argument in block.args], [])
@@ -31,7 +31,7 @@ def define(module: ModuleOp, name: str, block: Block, location: LocationAttr) ->
 
 
 class Callee:
-    """What calls of a function have in common."""
+    """The common part of a function's calls."""
 
     def __init__(self, name: str, work: int):
         self._properties = {"callee": SymbolRefAttr(name)}

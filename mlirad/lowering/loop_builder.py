@@ -1,8 +1,8 @@
-"""Appends upstream ops, all with one location, before an op that is being lowered; folds index arithmetic on the way.
+"""Appends upstream ops, all with one location, before an op that is being lowered, and folds index arithmetic.
 
 Reads: nothing. Writes: scf, memref, vector and arith ops. Leaves: nothing.
 
-A block is filled before the op around it is made, because appending to a block is slower the deeper it is nested.
+A block is filled before the op around it is created, because appending to a deeply nested block is slow.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def vector_of(element: Attribute, lanes: int) -> VectorType:
 
 @lru_cache(maxsize=4096)
 def memref_of(element: Attribute, shape: tuple[int, ...], layout: StridedLayoutAttr | None = None) -> MemRefType:
-    """`memref<shape x element>`, which takes long to make."""
+    """`memref<shape x element>`; cached, because the constructor is slow."""
     return MemRefType(element, shape) if layout is None else MemRefType(element, shape, layout)
 
 
@@ -70,19 +70,19 @@ def _lanes_attr(values: tuple[int, ...], type: VectorType) -> DenseIntOrFPElemen
 
 
 def _dense(type: VectorType, values: Sequence[float]) -> DenseIntOrFPElementsAttr:
-    """The lanes' values; one stands for all."""
-    # xDSL's overloads want to know the class of the elements.
+    """The lanes' values; a single value fills all lanes."""
+    # xDSL's overloads require the class of the elements.
     return DenseIntOrFPElementsAttr.from_list(type, values)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def _digits(value: float) -> str | int:
-    """A key that distinguishes numbers: 0.0 and -0.0 are equal."""
+    """A key that distinguishes 0.0 from -0.0, which are equal as numbers."""
     return value.hex() if isinstance(value, float) else int(value)
 
 
 @lru_cache(maxsize=4096)
 def _number_attr(key: str | int, type: Attribute) -> Attribute:
-    """The value of a scalar constant, or of a vector with it in all lanes: a dense one costs as much as several ops."""
+    """The value of a scalar constant, or of a vector filled with it; a dense attribute costs as much as several ops."""
     value = float.fromhex(key) if isinstance(key, str) else key
     if isinstance(type, VectorType):
         return _dense(type, [value])
@@ -90,12 +90,12 @@ def _number_attr(key: str | int, type: Attribute) -> Attribute:
         return IntegerAttr(int(value), type)
     if isinstance(type, IndexType):
         return _index_attr(int(value))
-    # What is left are float types, which xDSL's overloads want to know.
+    # Only float types remain; xDSL's overloads require one of them.
     return FloatAttr(value, type)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 class Constants:
-    """The constants of a function: each is made once, at its beginning."""
+    """The constants of a function: each is created once, at its beginning."""
 
     def __init__(self, top: Block):
         self._top = top
@@ -147,9 +147,9 @@ def top_of(op: Operation) -> Block:
 
 
 class LoopBuilder:
-    """Builds nests of loops before `anchor`, whose location every new op carries.
+    """Builds nests of loops before `anchor`; every new op has its location.
 
-    constants: the function's, if other nests are built in it as well.
+    constants: the function's constants, if other nests are also built in it.
     """
 
     def __init__(self, anchor: Operation, constants: Constants | None = None):
@@ -160,7 +160,7 @@ class LoopBuilder:
         self.anchor = anchor
         self._constants = constants or Constants(top_of(anchor))
         self.is_shared = False
-        """Whether what is built is run by several threads."""
+        """Whether several threads run the code that is being built."""
         self._is_unrolled = False
 
     # -- ops -------------------------------------------------------------------------------------------------------
@@ -239,13 +239,13 @@ class LoopBuilder:
         return self._binary(arith.MaxSIOp, a, b)
 
     def divide(self, a: Index, b: Index) -> Index:
-        """a // b of what is not negative, and b not zero."""
+        """a // b for a non-negative a and a positive b."""
         if isinstance(a, int) and isinstance(b, int):
             return a // b
         return a if b == 1 else self._binary(arith.DivUIOp, a, b)
 
     def round_down(self, a: Index, multiple: int) -> Index:
-        """The largest multiple of a power of two that is not above `a`, which is not negative."""
+        """`a`, which is not negative, rounded down to a multiple of a power of two."""
         if isinstance(a, int):
             return a - a % multiple
         return a if multiple == 1 else self._binary(arith.AndIOp, a, -multiple)
@@ -263,7 +263,8 @@ class LoopBuilder:
         carried: Sequence[SSAValue],
         body: Callable[[Index, Sequence[SSAValue]], Sequence[SSAValue]],
     ) -> list[SSAValue]:
-        """`for i in range(lower, upper, step): carried = body(i, carried)`. No loop if known to run at most once."""
+        """`for i in range(lower, upper, step): carried = body(i, carried)`. No loop if it certainly runs at most
+        once."""
         if lower is upper:
             return list(carried)
         if isinstance(lower, int) and isinstance(upper, int):
@@ -285,13 +286,13 @@ class LoopBuilder:
 
     @contextmanager
     def unrolled(self) -> Iterator[None]:
-        """Inside, a loop between known bounds is its body, once for each trip."""
+        """Inside this context, a loop between known bounds is unrolled completely."""
         saved, self._is_unrolled = self._is_unrolled, True
         yield
         self._is_unrolled = saved
 
     def parallel(self, size: Index, step: Index, body: Callable[[Index], None]) -> None:
-        """`for i in range(0, size, step): body(i)`, in any order, or side by side."""
+        """`for i in range(0, size, step): body(i)`, in any order, or in parallel."""
         bounds = [self.value(bound) for bound in (0, size, step)]
         block = Block(arg_types=[INDEX])
         saved, self.is_shared = self.is_shared, True
@@ -323,7 +324,7 @@ class LoopBuilder:
         return list(self.place(op).results)
 
     def _fill(self, block: Block, body: Callable[[], Sequence[SSAValue]]) -> None:
-        """Appends what `body` appends to a block, and a yield of what it gives."""
+        """Let `body` append to a block, and append a yield of the values that it returns."""
         results = self._inside(block, body)
         block.add_op(scf.YieldOp.create(operands=results, location=self.location))
 
@@ -338,14 +339,14 @@ class LoopBuilder:
     # -- memory and vectors ----------------------------------------------------------------------------------------
 
     def size(self, buffer: SSAValue, axis: int) -> Index:
-        """How long a memref is along an axis."""
+        """The size of a memref along an axis."""
         type = buffer.type
         assert isinstance(type, MemRefType)
         size = type.get_shape()[axis]
         return size if size != DYNAMIC_INDEX else self.op(memref.DimOp, [buffer, self.value(axis)], INDEX)
 
     def mask(self, count: Index, lanes: int) -> SSAValue | None:
-        """The mask of the first `count` lanes; None if that is known to be all of them."""
+        """The mask of the first `count` lanes; None if these are known to be all lanes."""
         if not isinstance(count, int):
             return self.op(vector.CreateMaskOp, [count], vector_of(i1, lanes))
         if count >= lanes:
@@ -355,7 +356,7 @@ class LoopBuilder:
     def load(
         self, buffer: SSAValue, subscripts: Sequence[Index], lanes: int | None = None, mask: SSAValue | None = None
     ) -> SSAValue:
-        """An element, or `lanes` consecutive ones; those masked out are zero and not touched."""
+        """An element, or `lanes` consecutive ones; masked-out lanes are zero and not accessed."""
         type = buffer.type
         assert isinstance(type, MemRefType)
         operands = [buffer, *map(self.value, subscripts)]
@@ -369,7 +370,7 @@ class LoopBuilder:
     def store(
         self, value: SSAValue, buffer: SSAValue, subscripts: Sequence[Index], mask: SSAValue | None = None
     ) -> None:
-        """Stores an element or consecutive ones."""
+        """Store an element or consecutive ones."""
         places = [self.value(subscript) for subscript in subscripts]
         if mask is not None:
             op_class, operands = vector.MaskedStoreOp, [buffer, *places, mask, value]
@@ -389,7 +390,7 @@ class LoopBuilder:
         return self.op(vector.BroadcastOp, [scalar], vector_of(scalar.type, lanes))
 
     def fold_lanes(self, value: SSAValue, combine: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
-        """Combines a vector's lanes, always as the same balanced tree."""
+        """Combine a vector's lanes, always as the same balanced tree."""
         type = value.type
         assert isinstance(type, VectorType)
         lanes, element = type.get_shape()[0], type.element_type
@@ -414,12 +415,12 @@ class LoopBuilder:
 
 
 def _position(lane: Index) -> tuple[DenseArrayBase[I64], Sequence[SSAValue]]:
-    """A lane, as the ops that take one have it."""
+    """A lane, in the form of ops that take one."""
     return (integers(lane), ()) if isinstance(lane, int) else (integers(DYNAMIC_INDEX), (lane,))
 
 
 def tree(values: Sequence[_Result], combine: Callable[[_Result, _Result], _Result]) -> _Result:
-    """Combines values as a balanced tree, so that rounding errors grow with the logarithm of their number."""
+    """Combine values as a balanced tree, so that rounding errors grow with the logarithm of their number."""
     level = list(values)
     while len(level) > 1:
         level = [reduce(combine, level[i : i + 2]) for i in range(0, len(level), 2)]

@@ -66,7 +66,7 @@ class _Numbers:
 
     numbers: dict[Attribute, int] = field(default_factory=dict)
     of_object: dict[int, int] = field(default_factory=dict)
-    met: list[Attribute] = field(default_factory=list)  # keeps them alive, so that no other object gets the id of one of them
+    met: list[Attribute] = field(default_factory=list)  # keeps them alive, so that ids are not reused
 
     def of(self, attribute: Attribute) -> int:
         number = self.of_object.get(id(attribute))

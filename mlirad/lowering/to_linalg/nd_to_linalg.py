@@ -175,7 +175,7 @@ class _Lowering:
         return size_of_axis(self.values[array], axis)
 
     def _size_source(self, array: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int]:
-        """What an unknown size is: an i64, or the size of an array that is there."""
+        """The source of an unknown size: an i64, or the size of a stored array."""
         while array not in self.values:
             source = None
             if isinstance(array, OpResult) and isinstance(array.op, NdOp):
@@ -191,7 +191,7 @@ class _Lowering:
         return array, axis
 
     def _asked_size(self, array: SSAValue, axis: int) -> SSAValue:
-        """A size, an i64, possibly of an array that is computed in other loops."""
+        """A size, as an i64, even of an array that is computed in other loops."""
         source = self._size_source(array, axis)
         if isinstance(source, SSAValue):
             return self.values[source]
@@ -199,7 +199,7 @@ class _Lowering:
         return insert(arith.IndexCastOp(size_of_axis(self.values[array], axis), types.I64)).result
 
     def _same(self, op: Operation) -> Operation:
-        """The same op on lowered types, its regions lowered too."""
+        """The same op on lowered types; its regions are lowered too."""
         return insert(
             type(op).create(
                 operands=[self.values[operand] for operand in op.operands],
@@ -228,7 +228,7 @@ class _Lowering:
 
 
 def _sweep(block: Block) -> None:
-    """Erase what nothing uses: views that merged as they were built, arrays of one number that were read as that."""
+    """Erase unused ops: views that were merged as they were built, and filled arrays that were read as numbers."""
     op = block.last_op
     while op is not None:
         before = op.prev_op
@@ -239,7 +239,7 @@ def _sweep(block: Block) -> None:
 
 
 def _signless(attribute: Attribute) -> Attribute:
-    """A function's type on signless integers; other attributes as they are."""
+    """A function's type with signless integers; other attributes unchanged."""
     if not isinstance(attribute, FunctionType):
         return attribute
     return FunctionType.from_lists(
@@ -248,7 +248,7 @@ def _signless(attribute: Attribute) -> Attribute:
 
 
 def _keep_bound(op: NdOp, results: Sequence[SSAValue], lowered: Iterable[Operation]) -> None:
-    """Note the bound of these results of `op` at the memory that was made for them."""
+    """Note the bounds of `op`'s results on the memory that was allocated for them."""
     if (slot := op.attributes.get(SLOT)) is not None:
         for each in lowered:
             if isinstance(each, tensor.EmptyOp):
@@ -257,7 +257,7 @@ def _keep_bound(op: NdOp, results: Sequence[SSAValue], lowered: Iterable[Operati
     empties = [each for each in lowered if isinstance(each, tensor.EmptyOp) and each.dynamic_sizes]
     if not empties:
         return
-    write = written_subset(op)  # it makes memory for what it writes, if for anything
+    write = written_subset(op)  # it allocates memory for what it writes, if for anything
     found = [element_bound(value) for value in (results if write is None else [write.part])]
     known = [bound for bound in found if bound is not None]
     bound = max(known) if len(known) == len(found) else None
@@ -266,7 +266,7 @@ def _keep_bound(op: NdOp, results: Sequence[SSAValue], lowered: Iterable[Operati
 
 
 def _is_inserted_elsewhere(fill: FillOp) -> bool:
-    """Whether an op in another block, in a loop say, puts it into a slice."""
+    """Whether an op in another block, such as a loop's body, inserts it into a slice."""
     uses = fill.results[0].uses
     return any(_is_inserted(use) and use.operation.parent is not fill.parent for use in uses)
 
@@ -276,7 +276,7 @@ def _is_inserted(use: Use) -> bool:
 
 
 def fill_each_use(fill: FillOp) -> None:
-    """Fill again for each use that would overwrite the memory, or put it into a slice: a copy costs more."""
+    """Repeat the fill for each use that would overwrite the memory, or insert it into a slice: a copy costs more."""
     memory = fill.operands[1].owner
     if not isinstance(memory, tensor.EmptyOp):
         return
@@ -296,7 +296,7 @@ def fill_each_use(fill: FillOp) -> None:
 
 
 def declare_runtime(module: ModuleOp) -> None:
-    """Declare, as private functions, the run-time functions that are called."""
+    """Declare the run-time functions that are called, as private functions."""
     known = {op.sym_name.data for op in module.ops if isinstance(op, func.FuncOp)}
     for call in list(_calls(module)):
         name = call.callee.string_value()

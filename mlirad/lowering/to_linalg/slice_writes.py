@@ -1,4 +1,4 @@
-"""Writes of dense slices at constant places, and what such a slice holds.
+"""Writes to dense slices at constant indices, and the contents of such slices.
 
 Reads: nd. Writes: nothing. Leaves: everything.
 """
@@ -42,23 +42,23 @@ class Box:
         return all(inside)
 
     def shared_with(self, other: Box) -> Box:
-        """The part of both boxes; its count is 0 if there is none."""
+        """The intersection of both boxes; its count is 0 if it is empty."""
         starts, ends = zip(self.starts, other.starts, strict=True), zip(self.ends, other.ends, strict=True)
         return Box(tuple(map(max, starts)), tuple(map(min, ends)))
 
     def mostly_in(self, other: Box) -> bool:
-        """Whether at least two thirds of the other box are in this one, along each axis."""
+        """Whether this box covers at least two thirds of the other box along each axis."""
         return all(3 * each >= 2 * whole for each, whole in zip(self.sizes, other.sizes, strict=True))
 
     def along(self, axis: int, start: int, end: int) -> Box:
-        """The same box, but from start to end along one axis."""
+        """The same box, but with the range from start to end along one axis."""
         return Box(
             (*self.starts[:axis], start, *self.starts[axis + 1 :]), (*self.ends[:axis], end, *self.ends[axis + 1 :])
         )
 
     def strips_around(self, inner: Box) -> Iterator[Box]:
-        """What lies before and behind a box within this one along the axes, the last one excepted. Strips of an axis
-        are as long as the inner box along the axes before it."""
+        """The strips before and after a box within this one, along all axes except the last. The strips of an axis are
+        as long as the inner box along the preceding axes."""
         rest = self
         for axis in range(len(self.starts) - 1):
             for low, high in ((self.starts[axis], inner.starts[axis]), (inner.ends[axis], self.ends[axis])):
@@ -69,7 +69,7 @@ class Box:
 
 @dataclass(frozen=True)
 class SliceWrite:
-    """A slice of `array` that an op adds `part` to, or replaces by it."""
+    """A slice of `array` to which an op adds `part`, or which it replaces by `part`."""
 
     op: NdOp
     change: Change
@@ -83,14 +83,14 @@ class SliceWrite:
         return self.change is Change.REPLACED and holds_one_number(self.part)
 
     def continues(self, before: SliceWrite) -> bool:
-        """Whether this adds to what another write leaves, which nothing else reads."""
+        """Whether this write adds to the result of another write that has no other reader."""
         result = before.op.results[0]
         is_next = self.array is result and result.has_one_use() and self.part is not result
         return is_next and self.change is Change.ADDED and self.op.parent is before.op.parent
 
 
 def write_of(op: Operation) -> SliceWrite | None:
-    """What an op writes, if it is a dense slice at a constant place."""
+    """The write of an op, if it is to a dense slice at a constant index."""
     found = written_subset(op)
     box = None if found is None else _box(found)
     if found is None or box is None or not isinstance(op, NdOp):
@@ -99,7 +99,7 @@ def write_of(op: Operation) -> SliceWrite | None:
 
 
 def read_box(op: Operation) -> tuple[SSAValue, Box] | None:
-    """The array and the place that an op reads, if it is a dense slice at a constant place."""
+    """The array and the box that an op reads, if it is a dense slice at a constant index."""
     found = read_subset(op)
     box = None if found is None else _box(found)
     return None if found is None or box is None else (found.array, box)
@@ -116,7 +116,7 @@ def _box(found: Subset) -> Box | None:
 
 
 def number_in(array: SSAValue) -> Expr:
-    """The number that an array holds everywhere."""
+    """The number that fills an array."""
     owner: Any = array.owner
     contents = owner.contents()
     if isinstance(contents, SSAValue):

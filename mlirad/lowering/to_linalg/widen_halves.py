@@ -1,7 +1,7 @@
-"""Computes on f16 in f32, as NumPy does: f16 remains what memory holds, and each result is rounded to it once.
+"""Computes on f16 in f32, as NumPy does: memory still holds f16, and each result is rounded to it once.
 
-Reads: nd. Writes: nd.cast around the same ops on f32. Leaves: f16 in constants, in what moves elements, in sums into
-elements, and in carries and calls.
+Reads: nd. Writes: nd.cast around the same ops on f32. Leaves: f16 in constants, in ops that move elements, in additions
+to elements, and in carries and calls.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Expands math on vectors into polynomials, and what has none into scalar math, lane by lane.
+"""Expands math on vectors into polynomials, or, without a polynomial, into scalar math, lane by lane.
 
-Reads: math on vectors. Writes: arith, vector and scf. Leaves: math on scalars, and on vectors what processors have
+Reads: math on vectors. Writes: arith, vector and scf. Leaves: math on scalars, and vector ops that processors have
 instructions for.
 """
 
@@ -35,16 +35,16 @@ _NATIVE = (
     math.TruncOp,
 )
 _INACCURATE = (math.CbrtOp,)
-"""What is expanded on scalars too: the C library's may be wrong by several units."""
+"""Ops that are expanded on scalars too: the C library's results may be wrong by several units in the last place."""
 _ALL = EXPANSIONS | INVERSES | {math.PowFOp: lambda _, x, y: power(x, y)}
 _EXPANDED = frozenset(math.Math.operations) - frozenset(_NATIVE)
 
 
 @dataclass(frozen=True)
 class ExpandMath(ModulePass):
-    """Expand math on vectors: into polynomials, what has none into loops over the lanes.
+    """Expand math on vectors into polynomials; ops without one become loops over the lanes.
 
-    The results are within 2 units in the last place, and the same for a number in any lane.
+    The results are within 2 units in the last place, and do not depend on the lane.
 
     Before:
 
@@ -79,12 +79,12 @@ class ExpandMath(ModulePass):
 
 
 def is_expanded(op: Operation) -> bool:
-    """Whether vectors of it are computed by other means than numbers are."""
+    """Whether it is computed on vectors by other means than on scalars."""
     return op.__class__ in _EXPANDED
 
 
 def _expand(function: func.FuncOp) -> None:
-    """Expands one function's ops, which share their constants."""
+    """Expand one function's ops, which share their constants."""
     constants = Constants(function.body.blocks[0])
     for op in ops_inside(function):
         if op.__class__ in _EXPANDED and isinstance(op.results[0].type, VectorType):
@@ -105,7 +105,7 @@ def _replace(op: Operation, builder: LoopBuilder) -> None:
 
 
 def _replace_scalar(op: Operation, builder: LoopBuilder) -> None:
-    """By the vector function on one lane."""
+    """Apply the vector function to one lane."""
     expansion = _expansion(op)
     assert expansion is not None
     vectors = (Lanes(builder, builder.splat(operand, 1)) for operand in op.operands)

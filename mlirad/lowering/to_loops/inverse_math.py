@@ -1,5 +1,5 @@
-"""Inverse trigonometric and hyperbolic functions and cube roots on vectors of f32 or f64, within 2 units in the last
-place everywhere.
+"""Inverse trigonometric and hyperbolic functions and cube roots on vectors of f32 or f64, everywhere within 2 units in
+the last place.
 
 Reads: vectors. Writes: arith, math and vector ops. Leaves: nothing.
 """
@@ -17,7 +17,7 @@ from mlirad.lowering.to_loops.vector_math import FORMATS, Format, fast_sum, log_
 
 
 def _root(square: Lanes, square_low: Lanes) -> tuple[Lanes, Lanes]:
-    """The square root of a sum, and what rounding it left out; 0 of 0."""
+    """The square root of a sum, and its rounding error; 0 for 0."""
     root = square.sqrt()
     low = ((-root).times_plus(root, square) + square_low) / (root + root)
     return root, low.where(root.compare("oeq", 0.0), 0.0)
@@ -29,7 +29,7 @@ def _square(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def _sum(x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
-    """x + y, whichever is larger, and what rounding it left out."""
+    """x + y, whichever is larger, and its rounding error."""
     total = x + y
     part = total - x
     return total, (x - (total - part)) + (y - part)
@@ -49,7 +49,7 @@ def _log_with_root(x: Lanes, square: Lanes, square_low: Lanes) -> Lanes:
 
 
 def asinh(x: Lanes) -> Lanes:
-    """log(a + sqrt(a^2 + 1)) for a = |x|: what the sum lost near 1 is what counts there."""
+    """log(a + sqrt(a^2 + 1)) for a = |x|; the rounding error of the sum matters near 1."""
     a = abs(x)
     square, lost = _square(a)
     total, lost_too = _sum(square, x.number(1.0))
@@ -68,12 +68,12 @@ def acosh(x: Lanes) -> Lanes:
 
 
 def atanh(x: Lanes) -> Lanes:
-    """log((1 + a) / (1 - a)) / 2 for a = |x|; x itself where that is as good."""
+    """log((1 + a) / (1 - a)) / 2 for a = |x|; x itself if that is as accurate."""
     a = abs(x)
     above, above_low = fast_sum(x.number(1.0), a)
     below, below_low = fast_sum(x.number(1.0), -a)
     ratio, low = quotient(above, above_low, below, below_low)
-    near_inverse = a.times_plus(a.times_plus(1 / 3, -5 / 6), 1.0)  # 1 / above, near enough for what was lost
+    near_inverse = a.times_plus(a.times_plus(1 / 3, -5 / 6), 1.0)  # 1 / above, accurate enough for the rounding error
     value = log_of_normal(ratio, a.number(0.0), low * (below * near_inverse)) * 0.5
     value = a.number(nan).where(a.compare("oeq", 1.0), inf).where(a.compare("olt", 1.0), value)
     is_small = a.compare("olt", 2.0 ** (-FORMATS[x.width].mantissa // 2 - 2))
@@ -90,7 +90,7 @@ def _arcsine(x: Lanes) -> Lanes:
 
 
 def _half_angle(a: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """s = sqrt((1 - a) / 2), what rounding it left out, and asin(s) - s: asin(a) = pi/2 - 2 asin(s)."""
+    """s = sqrt((1 - a) / 2), its rounding error, and asin(s) - s: asin(a) = pi/2 - 2 asin(s)."""
     z = a.times_plus(-0.5, 0.5)
     s, low = _root(z, a.number(0.0))
     return s, low, s * z * z.polynomial(FORMATS[a.width].table.asin)
@@ -120,9 +120,9 @@ def acos(x: Lanes) -> Lanes:
 
 
 def _angle(above: Lanes, below: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """How often pi/4 is in the angle of a slope above/below in [0, 1], and atan of the rest, in two parts.
+    """The number of pi/4 in the angle of a slope above/below in [0, 1], and atan of the remainder, in two parts.
 
-    In f32 a longer polynomial costs less than to leave pi/4 out.
+    In f32 a longer polynomial costs less than subtracting pi/4.
     """
     table = FORMATS[above.width].table
     zero = above.number(0.0)
@@ -131,7 +131,7 @@ def _angle(above: Lanes, below: Lanes) -> tuple[Lanes, Lanes, Lanes]:
         u = above * inverse
         z = u * u
         low = (-u).times_plus(below, above) * inverse
-        rest = z.times_plus(z.polynomial(table.atan[1:]), table.atan[0])  # so that less cancels
+        rest = z.times_plus(z.polynomial(table.atan[1:]), table.atan[0])  # to reduce cancellation
         return zero, u, (u * z).times_plus(rest, low * z.times_plus(-0.5, 1.0))
     is_steep = (below * 0.4142135623730951).compare("olt", above)
     rise, rise_low = _sum(above, -below)
@@ -156,7 +156,7 @@ def _with_quarters(quarters: Lanes, u: Lanes, rest: Lanes) -> Lanes:
 
 
 def atan(x: Lanes) -> Lanes:
-    """Of a slope above 1, pi/2 - atan of its inverse."""
+    """For a slope above 1: pi/2 - atan of its inverse."""
     steepest = 2.0 ** (FORMATS[x.width].mantissa + 10)
     a = abs(x).where(abs(x).compare("ogt", steepest), steepest)
     is_large = a.compare("ogt", 1.0)
@@ -168,7 +168,7 @@ def atan(x: Lanes) -> Lanes:
 
 
 def atan2(y: Lanes, x: Lanes) -> Lanes:
-    """The angle in the first half quadrant, turned and mirrored into its own."""
+    """The angle in the first octant, rotated and reflected into its own octant."""
     format = FORMATS[x.width]
     a, b = abs(x), abs(y)
     is_swapped = a.compare("olt", b)
@@ -186,7 +186,7 @@ def atan2(y: Lanes, x: Lanes) -> Lanes:
 
 
 def _to_usual_size(small: Lanes, large: Lanes, low: float, high: float) -> tuple[Lanes, Lanes]:
-    """Numbers with the same ratio: 1 of infinities, 0 of zeros."""
+    """Numbers of usual size with the same ratio: 1 for infinities, 0 for zeros."""
     scale = large.number(1.0).where(large.compare("ogt", high), 2.0**-8).where(large.compare("olt", low), 1.0 / low)
     small, large = small * scale, large * scale
     is_infinite = large.compare("oeq", inf)
@@ -199,7 +199,7 @@ def _to_usual_size(small: Lanes, large: Lanes, low: float, high: float) -> tuple
 
 
 def cbrt(x: Lanes) -> Lanes:
-    """a t^2 for a = |x| and t = a^(-1/3), by Newton's steps, and one more for the root itself."""
+    """a t^2 for a = |x| and t = a^(-1/3), by Newton's method, with one more step for the root itself."""
     format = FORMATS[x.width]
     a = abs(x)
     is_usual = in_all_lanes(x.builder, a.compare("ogt", _least_with_low_bits(format)), a.compare("olt", inf))
@@ -216,7 +216,7 @@ def cbrt(x: Lanes) -> Lanes:
 
 
 def _lifted_for_root(a: Lanes) -> tuple[Lanes, Lanes]:
-    """a times a cube that makes it normal, its last bits too, and what the root is multiplied by then."""
+    """a times a cube that makes all its bits normal, and the factor for the root."""
     format = FORMATS[a.width]
     lift = 2 * (format.mantissa + (-format.mantissa % 3))
     is_small = a.compare("olt", _least_with_low_bits(format))
@@ -224,12 +224,12 @@ def _lifted_for_root(a: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def _least_with_low_bits(format: Format) -> float:
-    """From here on, what rounding a product left out is normal."""
+    """From this number on, the rounding error of a product is normal."""
     return format.smallest * 2.0 ** (format.mantissa + 4)
 
 
 def _near_inverse_root(a: Lanes) -> Lanes:
-    """a^(-1/3) but for 3.5 %: the bits of a number are nearly its logarithm."""
+    """a^(-1/3) within 3.5 %: the bits of a number approximate its logarithm."""
     format = FORMATS[a.width]
     kept = 20 if a.width == 64 else 12
     shift, one = format.mantissa - kept, 2.0**kept
@@ -239,7 +239,7 @@ def _near_inverse_root(a: Lanes) -> Lanes:
 
 
 def _itself_at_the_ends(x: Lanes, value: Lanes) -> Lanes:
-    """The value, but x where that is 0, infinite or nan."""
+    """The value, or x itself where x is 0, infinite or nan."""
     return x.where(abs(x).compare("olt", inf), value).where(x.compare("oeq", 0.0), x)
 
 
@@ -253,4 +253,4 @@ INVERSES: dict[type[Operation], Callable[..., Lanes]] = {
     math.AtanhOp: lambda _, x: atanh(x),
     math.CbrtOp: lambda _, x: cbrt(x),
 }
-"""What replaces a function."""
+"""The replacement of each function."""

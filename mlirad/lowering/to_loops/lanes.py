@@ -1,4 +1,4 @@
-"""Vectors of floats in formulas: Python's operators append arith and vector ops.
+"""Vectors of floats in formulas: Python operators append arith and vector ops.
 
 Reads: nothing. Writes: arith, math and vector ops. Leaves: nothing.
 """
@@ -25,7 +25,7 @@ _PREDICATES = {
 
 @dataclass(frozen=True, eq=False)
 class Bits:
-    """A vector of integers: the bits of floats."""
+    """A vector of integers that are the bits of floats."""
 
     builder: LoopBuilder
     value: SSAValue
@@ -74,7 +74,7 @@ class Lanes:
 
     @property
     def width(self) -> int:
-        """Bits of one lane."""
+        """The bits of one lane."""
         assert isinstance(self.type.element_type, AnyFloat)
         return self.type.element_type.bitwidth
 
@@ -145,7 +145,8 @@ class Lanes:
         return Bits(self.builder, self.builder.op(arith.BitcastOp, [self.value], type))
 
     def polynomial(self, coefficients: Sequence[float]) -> Lanes:
-        """Lowest coefficient first. Long ones as two of even and of odd powers, which do not wait for one another."""
+        """The polynomial, lowest coefficient first. Long ones are split into even and odd powers that can be computed
+        in parallel."""
         if len(coefficients) >= _LONG:
             square = self * self
             return self.times_plus(square._horner(coefficients[1::2]), square._horner(coefficients[::2]))
@@ -172,7 +173,7 @@ def in_all_lanes(builder: LoopBuilder, *masks: SSAValue) -> SSAValue:
 
 
 def if_usual(is_usual: SSAValue, vectors: Sequence[Lanes], otherwise: Callable[[], Sequence[Lanes]]) -> list[Lanes]:
-    """The vectors, or what `otherwise` gives: a branch that is hardly ever taken."""
+    """The vectors, or the result of `otherwise`: a branch that is hardly ever taken."""
     builder = vectors[0].builder
     found = builder.either(
         is_usual,

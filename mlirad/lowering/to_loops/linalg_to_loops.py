@@ -1,7 +1,8 @@
 """Turns linalg on memrefs into loops with explicit vectors.
 
 Reads: linalg.generic, fill and copy, and strided memref.copy, on memrefs. Writes: scf, memref, vector, arith and math;
-scf.parallel if asked. Leaves: no linalg op except fills of large blocks of memory by zeros, which targets do at once.
+scf.parallel on request. Leaves: no linalg op except fills of large blocks of memory with zeros, which targets do at
+once.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _FEWEST_CLEARED, _MOST_CLEARED = MOST_ELEMENTS + 1, 1 << 23
 class LinalgToLoops(ModulePass):
     """Turn linalg ops into loop nests over vectors.
 
-    vector_bytes: how wide the target's vectors are. parallel: whether threads share nests with much work.
+    vector_bytes: the width of the target's vectors. parallel: whether threads share nests with much work.
 
     Before:
 
@@ -94,7 +95,7 @@ def _is_structured(op: Operation) -> bool:
 
 
 def _is_clear(op: Operation) -> bool:
-    """Whether an op sets a block of memory to zero bits: more than a vector, less than what signals cannot wait for."""
+    """Whether an op sets a block of memory to zero bits: larger than a vector, but short enough between two polls."""
     if not isinstance(op, FillOp) or not isinstance(memory := op.outputs[0].type, MemRefType):
         return False
     value, shape = op.inputs[0].owner, memory.get_shape()
@@ -117,7 +118,7 @@ def lower(
     shared: SharedTiles | None,
     small: SmallNests,
 ) -> None:
-    """Replaces one op by its loops. shared: tiles that it has in common with others. small: those without loops."""
+    """Replace one op by its loops. shared: tiles that it has in common with others. small: nests without loops."""
     nest = nest_of(op, builder)
     if not nest.is_empty:
         nest = simplify(nest, builder)

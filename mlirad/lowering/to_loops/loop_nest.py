@@ -1,4 +1,4 @@
-"""The iteration space of a linalg op on memrefs, and what it reads and writes: the data that loops are built from.
+"""The iteration space of a linalg op on memrefs, and its accesses: the data that loops are built from.
 
 Reads: linalg.generic, linalg.fill, linalg.copy, memref.copy. Writes: the sizes and collapsed views that loops need.
 Leaves: the ops, which the caller erases.
@@ -38,9 +38,9 @@ Subscript = LinearForm[int]
 
 @dataclass(frozen=True)
 class Operand:
-    """A memref read or written at `subscripts`, or a scalar, which has none.
+    """A memref read or written at `subscripts`, or a scalar, which has no subscripts.
 
-    `shape` has -1 and `strides` None for what only the run knows.
+    `shape` has -1 and `strides` None for sizes and strides known only at run time.
     """
 
     value: SSAValue
@@ -59,11 +59,11 @@ class Operand:
 
     @property
     def dimensions(self) -> frozenset[int]:
-        """What it varies with."""
+        """The dimensions with which it varies."""
         return frozenset(d for subscript in self.subscripts for d in subscript.terms)
 
     def is_unit(self, dimension: int) -> bool:
-        """Whether steps along a dimension are steps to the next element in memory."""
+        """Whether a step along a dimension is a step to the next element in memory."""
         if not self.subscripts or self.strides[-1] != 1 or self.subscripts[-1].terms.get(dimension, 0) != 1:
             return False
         return all(subscript.terms.get(dimension, 0) == 0 for subscript in self.subscripts[:-1])
@@ -81,7 +81,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Nest:
-    """Loops over `sizes`; at each point `body`, whose arguments are the inputs' and then the outputs' elements."""
+    """Loops over `sizes`; at each point `body`, whose arguments are the elements of the inputs, then of the outputs."""
 
     sizes: tuple[Index, ...]
     is_parallel: tuple[bool, ...]
@@ -89,7 +89,7 @@ class Nest:
     outputs: tuple[Operand, ...]
     body: Block
     starts: Mapping[int, Index] = field(default_factory=dict)
-    """Of the dimensions that do not begin at 0: what linalg.index adds."""
+    """For dimensions that do not begin at 0: the offset that linalg.index adds."""
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -97,7 +97,7 @@ class Nest:
 
     @property
     def live(self) -> tuple[int, ...]:
-        """The dimensions that are loops: those not of size 1."""
+        """The dimensions that become loops: those with a size other than 1."""
         return tuple(d for d, size in enumerate(self.sizes) if size != 1)
 
     @property
@@ -106,7 +106,7 @@ class Nest:
 
 
 def nest_of(op: Operation, builder: LoopBuilder) -> Nest:
-    """The nest of a linalg op on memrefs, or of a copy. CompileError for a subscript that is not linear."""
+    """The nest of a linalg op on memrefs, or of a copy. Raises CompileError for a nonlinear subscript."""
     if isinstance(op, GenericOp):
         maps = [attribute.data for attribute in op.indexing_maps]
         kinds = tuple(kind.data == IteratorType.PARALLEL for kind in op.iterator_types)
@@ -141,7 +141,7 @@ def _operand(value: SSAValue, map: AffineMap, op: Operation) -> Operand:
 
 @once
 def known_layout(type: MemRefType) -> tuple[int | None, tuple[int | None, ...]]:
-    """A memref's offset and strides, None for what only the run knows."""
+    """A memref's offset and strides; None if known only at run time."""
     if isinstance(type.layout, StridedLayoutAttr):
         return type.layout.get_offset(), tuple(type.layout.get_strides())
     strides: list[int | None] = []
@@ -158,7 +158,7 @@ def _shape(type: MemRefType) -> tuple[int, ...]:
 
 
 def _linear(expression: AffineExpr) -> Subscript | None:
-    """An affine expression as a sum of terms, None if it divides."""
+    """An affine expression as a sum of terms, None if it contains a division."""
     if isinstance(expression, AffineConstantExpr):
         return Subscript(expression.value)
     if isinstance(expression, AffineDimExpr):
@@ -180,7 +180,7 @@ def _linear(expression: AffineExpr) -> Subscript | None:
 def _sized(
     operands: Sequence[Operand], inputs: int, kinds: tuple[bool, ...], body: Block, builder: LoopBuilder
 ) -> Nest:
-    """Finds the sizes of the dimensions, a static one if any operand knows it, and drops dimensions of size 1."""
+    """Find the sizes of the dimensions, static if any operand's is, and drop dimensions of size 1."""
     sizes: list[Index] = []
     for d in range(len(kinds)):
         axes = [
@@ -206,9 +206,9 @@ def _sized(
 
 
 def simplify(nest: Nest, builder: LoopBuilder) -> Nest:
-    """Merges dimensions that all operands walk through as one, by collapsed views of the memrefs.
+    """Merge dimensions that all operands traverse as one, by collapsed views of the memrefs.
 
-    A long contiguous loop fills vectors that a short innermost one would leave mostly empty.
+    A long contiguous loop fills vectors that a short innermost loop would leave mostly empty.
     """
     kept = {_dimension(op) for op in nest.body.ops if isinstance(op, IndexOp)}
     groups = [_unit_groups(operand) for operand in nest.operands]
@@ -239,7 +239,7 @@ def _dimension(op: IndexOp) -> int:
 
 
 def _pairs(nest: Nest, kept: set[int]) -> Iterator[tuple[int, int]]:
-    """Dimensions that some operand has on neighbouring axes, outer ones first."""
+    """Dimensions that are on neighbouring axes of some operand, outer ones first."""
     seen: set[tuple[int, int]] = set()
     for operand in sorted(nest.operands, key=lambda operand: -len(operand.subscripts)):
         plain = [s.atom for s in operand.subscripts if s.terms]
@@ -255,7 +255,7 @@ def _is_identity(operand: Operand) -> bool:
 
 
 def _unit_groups(operand: Operand) -> Groups:
-    """Every axis by itself, except that axes of size 1 join a neighbour: N x 1 is as good as N."""
+    """Every axis in a group of its own, except that axes of size 1 join a neighbour: N x 1 is treated as N."""
     groups: list[tuple[tuple[int, ...], Subscript]] = []
     for axis, subscript in enumerate(operand.subscripts):
         if groups and _is_identity(operand):
@@ -271,7 +271,7 @@ def _unit_groups(operand: Operand) -> Groups:
 
 
 def _position(groups: Groups, dimension: int) -> int | None:
-    """The group whose subscript is this dimension."""
+    """The group with this dimension as its subscript."""
     return next((i for i, (_, subscript) in enumerate(groups) if subscript.atom == dimension), None)
 
 
@@ -286,7 +286,7 @@ def _can_merge(operand: Operand, groups: Groups, outer: int, inner: int) -> bool
 
 
 def _is_contiguous(operand: Operand, groups: Groups, position: int) -> bool:
-    """Whether a group and the next lie in memory as one."""
+    """Whether a group and the next are contiguous in memory."""
     if _is_identity(operand):
         return True
     axis = groups[position + 1][0][0]
@@ -295,7 +295,7 @@ def _is_contiguous(operand: Operand, groups: Groups, position: int) -> bool:
 
 
 def _merge(groups: Groups, outer: int) -> Groups:
-    """The group of `outer` and the next as one."""
+    """Merge the group of `outer` with the next."""
     position = _position(groups, outer)
     if position is None:
         return groups
@@ -304,7 +304,7 @@ def _merge(groups: Groups, outer: int) -> Groups:
 
 
 def _collapse(operand: Operand, groups: Groups, builder: LoopBuilder) -> Operand:
-    """The operand seen through a collapsed view."""
+    """The operand, seen through a collapsed view."""
     if len(groups) == len(operand.subscripts):
         return operand
     axes, subscripts = zip(*groups, strict=True) if groups else ((), ())

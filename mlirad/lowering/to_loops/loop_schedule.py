@@ -1,4 +1,4 @@
-"""How a nest becomes loops: which dimension fills vectors, which are reduced, how many accumulators there are.
+"""How a nest becomes loops: the dimension that fills vectors, the reduced dimensions, the number of accumulators.
 
 Reads: nests. Writes: schedules. Leaves: the program.
 """
@@ -15,18 +15,18 @@ from mlirad.lowering.loop_body import Body, Combiner
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand
 
 _HEAVY = 25
-"""A body of this cost is written once, under a mask, rather than twice."""
+"""A body of at least this cost is emitted once, under a mask, rather than twice."""
 _MAX_LANES = 64
 TILE = 16
-"""Elements of a strip: what a transposing loop reads or writes of a row before it turns to the next."""
+"""Elements of a strip: a transposing loop accesses this many elements of a row before it turns to the next."""
 
 
 @dataclass(frozen=True)
 class Schedule:
     """`vector` is the dimension whose neighbours fill `lanes`, None for scalar loops.
 
-    `reduced` dimensions are those that the accumulated outputs lack. `strip` = (s, t): a scalar loop that walks along s
-    in strips, and along t from strip to strip.
+    `reduced` dimensions are those that the accumulated outputs lack. `strip` = (s, t): a scalar loop goes along s in
+    strips, and along t from strip to strip.
     """
 
     order: tuple[int, ...]
@@ -42,7 +42,7 @@ class Schedule:
 
 
 def schedule_of(nest: Nest, body: Body, vector_bytes: int) -> Schedule:
-    """Chooses; a nest with no better schedule runs element by element, its outputs in memory."""
+    """Choose a schedule; a nest without a better one runs element by element, with its outputs in memory."""
     live = frozenset(nest.live)
     accumulated = tuple(i for i, out in enumerate(nest.outputs) if not out.dimensions >= live)
     missing = {live - nest.outputs[i].dimensions for i in accumulated}
@@ -75,7 +75,7 @@ def schedule_of(nest: Nest, body: Body, vector_bytes: int) -> Schedule:
 
 
 def _combiners(nest: Nest, body: Body, accumulated: Sequence[int]) -> tuple[Combiner | None, ...]:
-    """How the accumulated outputs combine. If only some combine in order, none may be combined in vectors."""
+    """How the accumulated outputs combine. If one must combine in order, none may be combined in vectors."""
     found = tuple(body.combiner(i, len(nest.inputs) + i) for i in accumulated)
     is_mixed = _is_in_order(found) and not all(each is not None and each.is_in_order for each in found)
     return tuple(None for _ in found) if is_mixed else found
@@ -86,7 +86,7 @@ def _is_in_order(combiners: Sequence[Combiner | None]) -> bool:
 
 
 def _of_overlap(nest: Nest, body: Body, vector_bytes: int) -> Schedule:
-    """Where several points write one element: vectors along a dimension on which each writes another one, if any."""
+    """If several points write one element: vectors along a dimension with a separate element for each index, if any."""
     along = [
         d
         for d in nest.live
@@ -102,14 +102,14 @@ def _of_overlap(nest: Nest, body: Body, vector_bytes: int) -> Schedule:
 
 
 def order_of(nest: Nest) -> tuple[int, ...]:
-    """The loops from the outermost: as the first output lies in memory, then the reduced ones as they are named."""
+    """The loops from the outermost: in the memory order of the first output, then the reduced ones in index order."""
     order = [d for subscript in nest.outputs[0].subscripts for d in subscript.terms] if nest.outputs else []
     ordered = dict.fromkeys([d for d in order if d in nest.live])
     return (*ordered, *(d for d in nest.live if d not in ordered))
 
 
 def _has_plain_subscripts(out: Operand) -> bool:
-    """Whether every point writes an element of its own: no two dimensions meet in a subscript."""
+    """Whether every point writes its own element: no subscript contains two dimensions."""
     terms = [d for subscript in out.subscripts for d in subscript.terms]
     return len(terms) == len(set(terms))
 
@@ -120,7 +120,7 @@ def _has_masks(element: Attribute) -> bool:
 
 
 def _vector_dimension(nest: Nest, body: Body, schedule: Schedule) -> int | None:
-    """The best dimension to fill vectors along: no gathers, then long, then not reduced, then innermost."""
+    """The best dimension to fill vectors along: without gathers, then long, then not reduced, then innermost."""
     best: tuple[tuple[int, ...], int] | None = None
     for rank, d in enumerate(schedule.order):
         if d in schedule.reduced and None in schedule.combiners:
@@ -141,7 +141,7 @@ def _vector_dimension(nest: Nest, body: Body, schedule: Schedule) -> int | None:
 
 
 def _strip(nest: Nest, schedule: Schedule) -> tuple[int, int] | None:
-    """The two dimensions of a transposition: the output walks along the first, an input along the second."""
+    """The two dimensions of a transposition: the output is contiguous along the first, an input along the second."""
     if schedule.reduced or not nest.outputs:
         return None
     along = next((d for d in schedule.order if nest.outputs[0].is_unit(d)), None)

@@ -1,10 +1,10 @@
-"""Cuts a nest with much work into blocks along one dimension, for threads to run in parallel.
+"""Cuts a nest with much work into blocks along one dimension, which threads run in parallel.
 
-Reads: nests. Writes: scf.parallel over the blocks, and in it a nest over subviews. Leaves: nests with little work.
+Reads: nests. Writes: scf.parallel over the blocks, which contains a nest over subviews. Leaves: nests with little work.
 
-The cuts depend on sizes alone, not on the number of threads. If each point along the dimension writes its own elements,
-a block computes them as the whole nest would: the results are the same to the bit. A reduction that can only be cut
-along the reduced dimension gives a result for each block, and these are combined in order.
+The cuts depend only on sizes, not on the number of threads. If each point along the dimension writes its own elements,
+a block computes them exactly as the whole nest would, bit for bit. A reduction that can only be cut along the reduced
+dimension gives one result per block, and these are combined in order.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from mlirad.lowering.to_loops.partial_results import MOST_BLOCKS, make_partials,
 from mlirad.lowering.to_loops.register_tiles import BLOCK_ROWS, Contraction
 
 BLOCK = 1 << 20
-"""The work of a block: some 100 microseconds, which are many times what it takes to wake a thread."""
-_LONGEST = 1 << 30  # the work after which, at the latest, a block should be over: signals are looked for between two
-_COLUMNS = 128  # of a product: a multiple of the columns of its tiles, and enough to read the other factor for
-_LINE = 64  # elements to which blocks of vectors are rounded: threads write no cache line together
+"""The work of a block: some 100 microseconds, many times the cost of waking a thread."""
+_LONGEST = 1 << 30  # an upper bound for the work of a block: signals are polled between blocks
+_COLUMNS = 128  # for a product: a multiple of its tiles' columns, and enough to pay for reading the other factor
+_LINE = 64  # blocks of vectors are rounded to this many elements, so that no two threads write to one cache line
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Blocks of `step` points along `dimension`. is_partial: whether it is reduced."""
+    """Blocks of `step` points along `dimension`. is_partial: whether the dimension is reduced."""
 
     dimension: int
     step: Index
@@ -42,7 +42,7 @@ class Cut:
 
 
 def cut_of(nest: Nest, body: Body, product: Contraction | None, builder: LoopBuilder) -> Cut | None:
-    """How to cut a nest; None if it is to stay whole."""
+    """How to cut a nest; None to keep it whole."""
     if not _is_pure(body):
         return None
     point = body.cost_of_point(len(nest.operands))
@@ -59,7 +59,7 @@ def cut_of(nest: Nest, body: Body, product: Contraction | None, builder: LoopBui
 
 
 def _partial_cut(nest: Nest, body: Body, point: int, builder: LoopBuilder) -> Cut | None:
-    """Along the longest dimension that is reduced."""
+    """A cut along the longest reduced dimension."""
     reduced = [
         d for d in nest.live if not all(d in out.dimensions for out in nest.outputs) and _is_on_one_axis(nest, d)
     ]
@@ -76,7 +76,7 @@ def _partial_cut(nest: Nest, body: Body, point: int, builder: LoopBuilder) -> Cu
 
 
 def _cut_of_product(nest: Nest, product: Contraction, builder: LoopBuilder) -> Cut | None:
-    """Along one of several products; else in rows if there are many, else in columns, else in fewer rows.
+    """A cut along one of several products; else in rows if there are many, else in columns, else in fewer rows.
 
     Each block of rows packs the other factor again.
     """
@@ -105,7 +105,7 @@ def _cut_of_product(nest: Nest, product: Contraction, builder: LoopBuilder) -> C
 
 
 def _cut(nest: Nest, d: int, point: int, unit: int, builder: LoopBuilder) -> Cut | None:
-    """Along d, in blocks of a multiple of `unit`. point: the work of one point."""
+    """A cut along d, in blocks of a multiple of `unit`. point: the work of one point."""
     size = nest.sizes[d]
     inner = [each for other, each in enumerate(nest.sizes) if other != d]
     known = point * prod(each for each in inner if isinstance(each, int))
@@ -126,7 +126,7 @@ Emit = Callable[[Nest, Body, Contraction | None], None]
 
 
 def in_blocks(nest: Nest, body: Body, product: Contraction | None, cut: Cut, builder: LoopBuilder, emit: Emit) -> None:
-    """`emit` on the nest of each block, and on those that put a reduction together."""
+    """Apply `emit` to the nest of each block, and to the nests that combine the results of a reduction."""
     d, step = cut.dimension, cut.step
     size = nest.sizes[d]
     is_even = isinstance(size, int) and isinstance(step, int) and size % step == 0
@@ -152,7 +152,7 @@ def in_blocks(nest: Nest, body: Body, product: Contraction | None, cut: Cut, bui
 
 
 def _part(operand: Operand, d: int, start: Index, count: Index, builder: LoopBuilder) -> Operand:
-    """The part of an operand that a block reads or writes."""
+    """The part of an operand that a block accesses."""
     if d not in operand.dimensions:
         return operand
     offsets: list[Index] = [0] * len(operand.subscripts)
@@ -169,7 +169,7 @@ def _part(operand: Operand, d: int, start: Index, count: Index, builder: LoopBui
 
 
 def _is_pure(body: Body) -> bool:
-    """Whether a body only computes, and reads: nothing that could fail, or that has an order."""
+    """Whether a body only reads and computes: it cannot fail and has no ordered effect."""
     return all(
         isinstance(op, YieldOp | IndexOp | memref.LoadOp) or (_dialect(op) in ("arith", "math") and not op.regions)
         for op in body.block.ops
@@ -181,13 +181,13 @@ def _dialect(op: Operation) -> str:
 
 
 def _is_independent(nest: Nest, d: int) -> bool:
-    """Whether each point along d writes places of its own."""
+    """Whether each point along d writes its own elements."""
     is_loop = nest.is_parallel[d] and nest.sizes[d] != 1
     return is_loop and _is_on_one_axis(nest, d) and all(d in out.dimensions for out in nest.outputs)
 
 
 def _is_on_one_axis(nest: Nest, d: int) -> bool:
-    """Whether every operand has d on one axis, which is cut, or on none."""
+    """Whether every operand has d on a single axis, which is cut, or on none."""
     for operand in nest.operands:
         subscripts = [subscript for subscript in operand.subscripts if subscript.terms.get(d)]
         if len(subscripts) > 1 or any(subscript.atom != d for subscript in subscripts):

@@ -1,8 +1,7 @@
-"""Partial results of a reduction that is cut into blocks: one for each block.
+"""Partial results of a reduction that is cut into blocks, one for each block.
 
 Reads: nests that reduce along a dimension that is cut into blocks. Writes: memory for the blocks' results, loops that
-fill it with the neutral element, and loops that combine the results in the order of the blocks. Leaves: the blocks'
-nests.
+fill it with the neutral element, and loops that combine the results in block order. Leaves: the blocks' nests.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from mlirad.lowering.to_loops.scratch import scratch
 
 MOST_BLOCKS = 64
 _MOST_BYTES = 1 << 20
-"""Of the memory for all results of all blocks."""
+"""The limit for the memory of all results of all blocks."""
 
 Emit = Callable[[Nest, Body], None]
 
 
 @dataclass(frozen=True)
 class PartialResult:
-    """Output number `output` of a nest, which lacks the dimension that is cut. axes: the dimensions that it has."""
+    """Output number `output` of a nest, which lacks the cut dimension. axes: its dimensions."""
 
     output: int
     combiner: Combiner
@@ -70,7 +69,7 @@ class PartialResults:
     emit: Emit
 
     def begin(self, start: Index, outputs: list[Operand]) -> None:
-        """Let the block that begins there have outputs of its own, and fill them."""
+        """Give the block that begins at `start` its own outputs, and fill them."""
         number = self.builder.divide(start, self.step)
         for partial, whole in zip(self.listed, self.memory, strict=True):
             shape = [1, *partial.memory.get_shape()[1:]]
@@ -85,7 +84,7 @@ class PartialResults:
             self.emit(self._along(partial.axes, {}, neutral, made, block), body_of(block))
 
     def end(self) -> None:
-        """Combine what the blocks have left, in their order."""
+        """Combine the results of the blocks, in order."""
         size = self.nest.sizes[self.d]
         last = self.builder.add(size, self.builder.subtract(self.step, 1))
         count = self.builder.divide(last, self.step)
@@ -99,13 +98,13 @@ class PartialResults:
     def _along(
         self, axes: tuple[int, ...], sizes: dict[int, Index], read: Operand, written: Operand, body: Block
     ) -> Nest:
-        """A nest over some of the dimensions alone."""
+        """A nest over only some of the dimensions."""
         kept = [sizes.get(d, size) if d in axes else 1 for d, size in enumerate(self.nest.sizes)]
         return replace(self.nest, sizes=tuple(kept), inputs=(read,), outputs=(written,), body=body, starts={})
 
 
 def make_partials(nest: Nest, body: Body, d: int, step: Index, builder: LoopBuilder, emit: Emit) -> PartialResults:
-    """Memory for the blocks' results, before they run."""
+    """Allocate memory for the blocks' results, before they run."""
     listed = partial_results_of(nest, body, d)
     assert listed is not None
     memory = scratch(builder, *[each.memory for each in listed])

@@ -15,14 +15,14 @@ class Table:
     exp: (e^r - 1 - r) / r^2 for |r| <= ln2/2. sin, cos: (sin r - r) / r^3 and (cos r - 1 + r^2/2) / r^4, polynomials of
     r^2 for |r| <= pi/4. log: (log((1+s)/(1-s)) - 2s) / s^3, a polynomial of s^2 for |s| <= (sqrt2-1)/(sqrt2+1), of
     f64; (log(1+f) - f + f^2/2) / f^3 for sqrt(1/2) - 1 <= f <= sqrt(2) - 1, of f32.
-    exp2: (2^r - 1) / r for |r| <= 1/2. log2: log2((1+s)/(1-s)) less the terms of s and s^3, which are `log2_first` and
-    `log2_third`, over s^5, a polynomial of s^2 for the same s.
+    exp2: (2^r - 1) / r for |r| <= 1/2. log2: log2((1+s)/(1-s)) minus the terms in s and s^3, which are `log2_first` and
+    `log2_third`, divided by s^5, a polynomial of s^2 for the same s.
     asin, atan, sinh, tan, tanh: (f(x) - x) / x^3, polynomials of x^2 for |x| <= 1/2, tan(pi/8) (but 1 of f32), 1, pi/4
     and 1.
-    half_inverse: 1 / (2 + f) for the same f as log; and inverse_root: (1 / cbrt(1 - e) - 1) / e for |e| <= 0.1025. From
-    these iterations start.
-    The first parts of `ln2_short` and `log10_2_short` end in so many zero bits that their products with an exponent
-    are exact.
+    half_inverse: 1 / (2 + f) for the same f as log; inverse_root: (1 / cbrt(1 - e) - 1) / e for |e| <= 0.1025. Both are
+    starting values of iterations.
+    The first parts of `ln2_short` and `log10_2_short` end in enough zero bits to make their products with an exponent
+    exact.
     """
 
     exp: tuple[float, ...]

@@ -1,7 +1,7 @@
 """Lowers products of arrays to tiles of accumulators in registers: c[i, j] += a[i, k] * b[k, j], a and b of any layout.
 
 Reads: nests whose body multiplies two inputs and adds. Writes: scf, memref, vector ops with fused multiply-adds.
-Leaves: nests without an i, a j and a k, for which the general loops are as good.
+Leaves: nests without an i, a j or a k, for which the general loops are as good.
 
 A tile is `rows` x `VECTORS` vectors of c, held in registers while k runs: each step broadcasts `rows` elements of a.
 A row past the end is the last row again: it computes and stores the same values. Columns past the end are masked.
@@ -32,12 +32,12 @@ from mlirad.lowering.to_loops.shared_tiles import ROWS, SharedTiles, Tile, view
 VECTORS = 2
 """Vectors of c beside one another in a tile."""
 _PACK_FROM = 1 << 15
-"""Elements of b from which its rows are copied together, so that a tile reads one page and not one per row."""
+"""From this many elements of b on, its rows are packed, so that a tile reads one page instead of one per row."""
 _SHARED_FROM = 1 << 17
-"""Multiplications from which on a product uses the tiles of others: where it is over in some 10 us, its own, with all
-strides known, gain 5 %."""
+"""From this many multiplications on, a product uses shared tiles. Shorter products, of up to about 10 us, gain 5 % from
+their own tiles with all strides known."""
 BLOCK_ROWS = 48
-"""Of the rows of a product that threads share, what a block has at least: so many are worth packing b's columns for."""
+"""The fewest rows of a block, if threads share a product: so many rows pay for packing b's columns."""
 
 Masks = Sequence[SSAValue | None]
 """The masks of a panel's vectors; None of whole ones."""
@@ -55,16 +55,16 @@ class Contraction:
     k: int
     others: tuple[int, ...]
     is_swapped: bool = False
-    """Whether a is the second factor as the nest has them."""
+    """Whether a is the second factor in the nest."""
 
     def of(self, nest: Nest) -> Contraction:
-        """The same dimensions, of a nest that is a block of the one in which they were found."""
+        """The same dimensions, for a nest that is a block of the original nest."""
         a, b, c = nest.operands
         return replace(self, a=b, b=a, c=c) if self.is_swapped else replace(self, a=a, b=b, c=c)
 
 
 def match_contraction(nest: Nest, body: Body) -> Contraction | None:
-    """The nest as a product of matrices, one for each point of `others`; None if it is none."""
+    """The nest as a product of matrices, one for each point of `others`; None if it is not a product."""
     if len(nest.inputs) != 2 or len(nest.outputs) != 1 or not body.is_multiply_add:
         return None
     a, b, c = nest.operands
@@ -91,7 +91,7 @@ def match_contraction(nest: Nest, body: Body) -> Contraction | None:
 
 
 def _is_long(sizes: Sequence[Index]) -> bool:
-    """Whether a product is known to take so long that a call, and strides that are not known, do not count."""
+    """Whether a product certainly takes so long that a call, and unknown strides, do not matter."""
     known = [size for size in sizes if isinstance(size, int)]
     return len(known) == len(sizes) and prod(known) > _SHARED_FROM
 
@@ -104,7 +104,7 @@ def _has_blocks(product: Contraction, sizes: Sequence[Index]) -> bool:
 
 
 def _longest(nest: Nest, dimensions: Sequence[int], operand: Operand) -> int:
-    """The longest dimension; among equals, the one that lies innermost in memory."""
+    """The longest dimension; among equals, the innermost in memory."""
     axes = [s.atom for s in operand.subscripts]
 
     def key(d: int) -> tuple[int, int]:
@@ -125,7 +125,7 @@ class ContractionEmitter:
         builder: LoopBuilder,
         shared: SharedTiles | None = None,
     ):
-        """shared: the functions of the module whose tiles this contraction's are; None if it has tiles of its own."""
+        """shared: the module's functions with the tiles that this contraction uses; None if it has its own tiles."""
         self.product = contraction
         self.builder = builder
         self.shared = shared if shared is not None and (shared.is_many or _is_long(nest.sizes)) else None
@@ -167,7 +167,7 @@ class ContractionEmitter:
 
     @property
     def is_whole(self) -> bool:
-        """Whether vectors of four lanes or more, read and written where they are, are all that it takes."""
+        """Whether it needs only vectors of at least four lanes, accessed in place, without masks."""
         columns = self.sizes[self.product.j]
         is_direct = self.blocks is None and not self.is_packed
         return isinstance(columns, int) and columns % self.width == 0 and self.lanes >= 4 and is_direct
@@ -181,7 +181,8 @@ class ContractionEmitter:
         return min(size, DEPTH) if isinstance(size, int) else DEPTH
 
     def _should_pack(self) -> bool:
-        """A b that is not contiguous along j is copied to be read as vectors; one known to be large gains by it."""
+        """Whether b is packed: if it is not contiguous along j, so that it can be read as vectors, or if it is known to
+        be large."""
         if not self.product.b.is_unit(self.product.j):
             return True
         i, j, k = (self.sizes[d] for d in (self.product.i, self.product.j, self.product.k))
@@ -331,7 +332,7 @@ class ContractionEmitter:
         operands: tuple[Operand, Operand, Operand],
         sizes: tuple[Index, Index, Index],
     ) -> None:
-        """Builds a function's tiles, like those that this contraction would have itself."""
+        """Build a function's tiles, equal to those that this contraction would have itself."""
         made = copy(self)
         made.product = Contraction(*operands, 0, 1, 2, ())
         made.builder, made.sizes, made.panel, made.subscripts = builder, sizes, None, {}

@@ -1,7 +1,7 @@
-"""Makes one function of equal nests that a module has many times, such as the layers of an unrolled network.
+"""Replaces equal nests that occur many times in a module by one function, as in the layers of an unrolled network.
 
-Reads: linalg.generic and linalg.fill on memrefs. Writes: functions @mlirad_nest_*, and calls of them. Leaves: what is
-in a loop, is large, of unknown size, or takes more from around it than constants.
+Reads: linalg.generic and linalg.fill on memrefs. Writes: functions @mlirad_nest_*, and calls of them. Leaves: nests
+that are in a loop, large, of unknown size, or use more than constants from outside.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from mlirad.lowering.rewriting import erase
 from mlirad.lowering.to_loops.shared_tiles import is_product
 
 MANY = 8
-"""So often a nest has to be there: a call costs a few ns, and what is known of the operands' memory is lost."""
+"""The fewest equal nests: a call costs a few ns, and the facts about the operands' memory are lost."""
 _MOST_WORK = 1 << 20
 _MOST_MULTIPLICATIONS = 1 << 24
-"""Of a product: it is over in some milliseconds at most."""
+"""The limit for a product: it takes some milliseconds at most."""
 
 
 def share_repeated(module: ModuleOp, structured: Sequence[Operation]) -> list[Operation]:
-    """The nests that are left to be lowered, those in the new functions among them."""
+    """The nests that remain to be lowered, including those in the new functions."""
     keys = _Keys()
     left: list[Operation] = []
     number = 0
@@ -55,7 +55,8 @@ def _grouped(ops: Iterable[Operation], key: Callable[[Operation], Hashable]) -> 
 
 
 class _Keys:
-    """What nests have in common that compute the same. Attributes are numbered once: to compare them is slow."""
+    """Keys that are equal for nests that compute the same. Attributes are numbered once, because comparing them is
+    slow."""
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
@@ -72,14 +73,14 @@ class _Keys:
         return tuple([(name, self._number(attribute)) for name, attribute in named.items()])
 
     def of_operands(self, op: Operation) -> Hashable:
-        """What they read and write, and how; a nest that is to stay where it is has none like it."""
+        """A key for the operands and how they are accessed; unique if the nest must stay in its place."""
         if op.__class__ not in (GenericOp, FillOp) or not isinstance(op.parent_op(), func.FuncOp):
             return id(op)
         types = [self._number(operand.type) for operand in op.operands]
         return (op.__class__, self._facts(op.properties), *types)
 
     def of_body(self, op: Operation) -> Hashable:
-        """What is done at each point; None if that takes more than constants from around the nest."""
+        """A key for the computation at each point; None if it uses more than constants from outside the nest."""
         block = op.regions[0].block
         numbers: dict[SSAValue, Hashable] = {argument: number for number, argument in enumerate(block.args)}
         lines: list[Hashable] = []
@@ -102,7 +103,7 @@ class _Keys:
 
 
 def _exact(attribute: Attribute) -> Hashable:
-    """Equal for equal bits only: 0.0 is not -0.0."""
+    """A key that is equal for equal bits only: 0.0 is not -0.0."""
     return (attribute.value.data.hex(), attribute.type) if isinstance(attribute, FloatAttr) else attribute
 
 
@@ -111,7 +112,7 @@ def _constant(value: SSAValue) -> arith.ConstantOp | None:
 
 
 def _work(op: Operation) -> int | None:
-    """The cost of a nest, all points together; None if they are too many, or it is not known how many."""
+    """The total cost of a nest, over all points; None if it is too high or unknown."""
     shapes = [operand.type.get_shape() for operand in op.operands if isinstance(operand.type, MemRefType)]
     if any(DYNAMIC_INDEX in shape for shape in shapes):
         return None
@@ -132,7 +133,7 @@ def _work(op: Operation) -> int | None:
 
 
 def _call(callee: Callee, ops: Sequence[Operation]) -> None:
-    """Calls of a function in the place of nests."""
+    """Replace nests by calls of a function."""
     for op in ops:
         block = op.parent
         assert block is not None
@@ -141,7 +142,7 @@ def _call(callee: Callee, ops: Sequence[Operation]) -> None:
 
 
 def _define(module: ModuleOp, name: str, op: Operation) -> Operation:
-    """A function of the nest, whose arguments are its operands. Constants that it reads come along."""
+    """A function of the nest, with its operands as arguments. Constants that it reads are copied into it."""
     block = Block(arg_types=[operand.type for operand in op.operands])
     known: dict[SSAValue, SSAValue] = dict(zip(op.operands, block.args, strict=True))
     for inner in op.regions[0].block.ops:
@@ -153,7 +154,7 @@ def _define(module: ModuleOp, name: str, op: Operation) -> Operation:
                 known[operand] = copied.result
     made = op.clone(known)
     block.add_op(made)
-    # One array may be read at two places: these are two arguments.
+    # One array may be read at two indices: these are two arguments.
     made.operands = block.args
     define(module, name, block, op.location)
     return made

@@ -1,6 +1,7 @@
-"""Memory that a nest needs while it runs: in the arena, after the planned temporaries.
+"""Scratch memory for a running nest: in the arena, after the planned temporaries.
 
-Reads: a function's arena. Writes: memref.alloc with its offset, and the arena's new size. Leaves: what was planned.
+Reads: a function's arena. Writes: memref.alloc with its offset, and the arena's new size. Leaves: the planned
+temporaries.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ _PROPERTIES: dict[str, Attribute] = {"alignment": IntegerAttr(ALIGNMENT, i64), "
 
 
 def scratch(builder: LoopBuilder, *types: MemRefType) -> list[SSAValue]:
-    """Buffers of these types, of static size. Nests, which run one after the other, have them at the same place.
+    """Buffers of these types, of static size. Nests run one after the other, so they share the same memory.
 
-    Where several threads run, each has its own, on its stack; so have functions that take no memory of the call.
+    If several threads run, each has its own buffers, on its stack; so have functions that use no memory of the call.
     """
     function = builder.anchor.parent_op()
     while function is not None and not isinstance(function, func.FuncOp):

@@ -1,7 +1,7 @@
-"""Functions of tiles that are shared by a module's contractions, so that each is compiled once.
+"""Functions of tiles, shared by a module's contractions, so that each is compiled once.
 
 Reads: panels of contractions. Writes: private functions @mlirad_tiles_*, and calls of them. Leaves: modules with less
-than two contractions, whose tiles are best as they are, with all sizes and strides known.
+than two contractions, whose own tiles are best, with all sizes and strides known.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from mlirad.lowering.loop_builder import Index, LoopBuilder, integers, memref_of
 from mlirad.lowering.to_loops.loop_nest import Operand, Subscript, known_layout
 
 MANY = 12
-"""Products from which on what they take to compile counts for more than the 5 % that a short one loses."""
+"""From this many products on, their compile time matters more than the 5 % that a short product loses."""
 ROWS = 4096
-"""Of a panel, that one call handles: so that it is over soon."""
+"""The rows of a panel that one call handles, so that a call is short."""
 
 
 @dataclass(frozen=True)
 class Tile:
-    """What a function of tiles depends on: `rows` x `vectors` vectors of `lanes` elements.
+    """The parameters of a function of tiles: `rows` x `vectors` vectors of `lanes` elements.
 
     is_ragged: whether the rows may be no multiple of `rows`; is_masked: whether there may be fewer columns;
     is_packed: whether a is what is packed of it.
@@ -49,7 +49,7 @@ class Tile:
 
 
 Fill = Callable[[LoopBuilder, tuple[Operand, Operand, Operand], tuple[Index, Index, Index]], None]
-"""Builds a panel's tiles: of a[i, k], b[k, j] and c[i, j], for sizes i, j and k."""
+"""Builds a panel's tiles: from a[i, k], b[k, j] and c[i, j], for sizes i, j and k."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class SharedTiles:
 
     module: ModuleOp
     is_many: bool
-    """Whether there are so many products that short ones share tiles as well."""
+    """Whether there are so many products that short ones also share tiles."""
     known: set[str] = field(default_factory=set)
 
     @staticmethod
@@ -68,7 +68,7 @@ class SharedTiles:
         return SharedTiles(module, count > MANY) if count > 1 else None
 
     def call(self, tile: Tile, builder: LoopBuilder, operands: Sequence[SSAValue], work: int, fill: Fill) -> None:
-        """Runs a panel's tiles on views of a, b and c, as `view` makes them."""
+        """Run a panel's tiles on views of a, b and c, as created by `view`."""
         if tile.name not in self.known:
             self.known.add(tile.name)
             self._define(tile, builder, fill)
@@ -89,7 +89,7 @@ class SharedTiles:
 
 
 def is_product(op: Operation) -> bool:
-    """Whether a contraction is likely to come of it."""
+    """Whether an op will probably become a contraction."""
     if not isinstance(op, GenericOp) or len(op.inputs) != 2 or len(op.outputs) != 1:
         return False
     return [type(inner) for inner in op.body.block.ops][:-1] == [arith.MulfOp, arith.AddfOp]
@@ -111,7 +111,7 @@ def view(
     *,
     is_unit: bool,
 ) -> SSAValue:
-    """Two axes of a buffer from a place on, as a matrix. is_unit: the second one's elements lie side by side."""
+    """Two axes of a buffer, from an index on, as a matrix. is_unit: the elements of the second axis are adjacent."""
     base, position, strides = _layout(builder, buffer)
     for index, stride in zip(place, strides, strict=True):
         position = builder.add(position, builder.multiply(index, stride))
@@ -130,7 +130,7 @@ def view(
 
 
 def _layout(builder: LoopBuilder, buffer: SSAValue) -> tuple[SSAValue, Index, Sequence[Index]]:
-    """What a buffer's places count from, the first of them, and its strides."""
+    """The base of a buffer's addresses, its offset, and its strides."""
     type = buffer.type
     assert isinstance(type, MemRefType)
     offset, strides = known_layout(type)

@@ -1,10 +1,10 @@
-"""Builds nests over arrays of few elements as straight code, so that no loop, mask or subscript keeps them in memory.
+"""Builds nests over arrays of few elements as straight-line code, without loops, masks or variable subscripts.
 
-Reads: nests whose sizes are known and small. Writes: memref, arith, math and vector ops at constant places. Leaves:
-nests of more points, and those whose functions have other digits on numbers than on vectors.
+Reads: nests with known, small sizes. Writes: memref, arith, math and vector ops at constant indices. Leaves: larger
+nests, and nests with functions whose results on scalars differ from those on vectors.
 
-Rows that fill vectors stay vectors. The results are those of the loops, to the bit: a sum has the order that it has in
-lanes (`vectorize.py`), and what is fused there is fused here.
+Rows that fill vectors stay vectors. The results are bit for bit those of the loops: a sum has the same order as in
+lanes (`vectorize.py`), and the same ops are fused.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from mlirad.lowering.to_loops.register_tiles import Contraction, ContractionEmit
 from mlirad.lowering.to_loops.vectorize import NestEmitter, Values
 
 MOST_ELEMENTS = 16
-"""Of an array that straight code reads or writes: a 4 x 4 matrix."""
+"""The limit for an array in straight-line code: a 4 x 4 matrix."""
 _MOST_POINTS = 64
-"""Of a nest: the product of two 4 x 4 matrices."""
+"""The limit for a nest: the product of two 4 x 4 matrices."""
 _MOST_OPS = 1 << 12
-"""Of the straight code of a module's nests, all together: what comes after that stays loops."""
+"""The limit for the straight-line code of all of a module's nests; further nests become loops."""
 _FEWEST_LANES = 4
-"""Narrower vectors cost more to put together than they save."""
+"""Narrower vectors cost more to build than they save."""
 _EXACT = arith.FastMathFlagsAttr("none")
 _KEEPS_NEUTRAL = (arith.MaxnumfOp, arith.MinnumfOp)
-"""What may give the neutral element: of it and NaN."""
+"""Ops whose result may be the neutral element: for the neutral element and NaN."""
 
 
 class SmallNests:
-    """Builds the small nests of one module, until their code is long enough."""
+    """Builds the small nests of one module, until their code reaches the limit."""
 
     def __init__(self) -> None:
         self._ops_left = _MOST_OPS
@@ -53,7 +53,8 @@ class SmallNests:
         vector_bytes: int,
         builder: LoopBuilder,
     ) -> bool:
-        """Whether the nest was small, and has been built. product: the nest as a product of matrices, if it is one."""
+        """Build the nest if it is small. Returns whether it was. product: the nest as a product of matrices, if it is
+        one."""
         if not _is_small(nest):
             return False
         ops = _points(nest) * (len(body.block.ops) + len(nest.operands))
@@ -89,7 +90,7 @@ def _points(nest: Nest) -> int:
 
 
 def _is_whole(nest: Nest, schedule: Schedule) -> bool:
-    """Whether vectors without masks are all that it takes."""
+    """Whether vectors without masks are sufficient."""
     if schedule.vector is None or schedule.lanes < _FEWEST_LANES:
         return False
     size = nest.sizes[schedule.vector]
@@ -97,7 +98,7 @@ def _is_whole(nest: Nest, schedule: Schedule) -> bool:
 
 
 def _has_same_digits(nest: Nest, schedule: Schedule, body: Body, product: Contraction | None) -> bool:
-    """Whether numbers one by one give what the nest's loops give, to the bit."""
+    """Whether scalars one by one give the same results as the nest's loops, bit for bit."""
     if product is not None:
         return len(_reduced(nest)) == 1
     if schedule.vector is None:
@@ -119,7 +120,7 @@ def _reduced(nest: Nest) -> list[int]:
 
 
 class _ScalarEmitter(NestEmitter):
-    """Builds a nest number by number, in the order in which its schedule has it."""
+    """Builds a nest scalar by scalar, in the order of its schedule."""
 
     def __init__(
         self, nest: Nest, schedule: Schedule, body: Body, product: Contraction | None, builder: LoopBuilder
@@ -142,7 +143,7 @@ class _ScalarEmitter(NestEmitter):
             self._loops(outer, (), lambda _: self._point((), None))
 
     def _fold_as(self, lanes: Schedule) -> Values:
-        """A reduction in the order in which lanes and unrolled vectors have it."""
+        """A reduction in the order in which lanes and unrolled vectors compute it."""
         before = [self._read(self.nest.outputs[i], None) for i in self.schedule.accumulated]
         parts = self._parts_of(lanes)
         for number, (i, combiner) in enumerate(zip(self.schedule.accumulated, self._combiners, strict=True)):
@@ -159,7 +160,7 @@ class _ScalarEmitter(NestEmitter):
         return ()
 
     def _parts_of(self, lanes: Schedule) -> dict[tuple[int, int], Sequence[SSAValue | None]]:
-        """What each lane of each vector of partial results holds in the end; None where it is still neutral."""
+        """The final contents of each lane of each vector of partial results; None if it is still neutral."""
         start = [None if c.op_class not in _KEEPS_NEUTRAL else c.start(self.builder) for c in self._combiners]
         parts: dict[tuple[int, int], Sequence[SSAValue | None]] = {
             (u, lane): start for u in range(lanes.unroll) for lane in range(lanes.lanes)
@@ -196,7 +197,7 @@ class _ScalarEmitter(NestEmitter):
 
 
 def _without(value: SSAValue, neutral: SSAValue) -> SSAValue:
-    """What a value combines with the neutral element, which an argument of the body stands for."""
+    """The value that is combined with the neutral element (an argument of the body)."""
     op = value.owner
     if not isinstance(op, Operation) or neutral not in op.operands:
         return value

@@ -4,8 +4,8 @@ They are within 2 units in the last place everywhere.
 
 Reads: vectors. Writes: arith, math, vector and (for huge angles) scf ops. Leaves: nothing.
 
-Written once for both types: what differs is a table of coefficients and the layout of the format. Fused multiply-adds
-keep the errors of range reduction small.
+The code is the same for both types, with a table of coefficients and a format for each. Fused multiply-adds keep the
+errors of range reduction small.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Format:
     """A binary format.
 
     `shifter` added to a small number rounds it to an integer, which is then in the low bits. exp is 0 at `lowest` and
-    inf at `highest`, tanh(x/2) is 1 at `flat`, and `widest` is the largest angle to be reduced.
+    inf at `highest`, tanh(x/2) is 1 at `flat`, and `widest` is the largest angle that is reduced.
     """
 
     table: Table
@@ -73,14 +73,14 @@ def power_of_two(exponent: Bits, x: Lanes, format: Format) -> Lanes:
 
 
 def difference(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
-    """a - b, and what rounding it left out."""
+    """a - b, and its rounding error."""
     total = a - b
     part = total - a
     return total, (a - (total - part)) - (b + part)
 
 
 def bounded(x: Lanes, low: float, high: float) -> Lanes:
-    """x within the bounds; nan is nan."""
+    """x clamped to the bounds; nan stays nan."""
     below = x.where(x.compare("ogt", high), high)
     return below.where(below.compare("olt", low), low)
 
@@ -115,7 +115,7 @@ def exp2_of_sum(x: Lanes, low: Lanes | None) -> Lanes:
 
 
 def _scaled(value: Lanes, n: Bits, shift: int) -> Lanes:
-    """value * 2^(n - shift). The power is multiplied in two steps, so that it may under- or overflow."""
+    """value * 2^(n - shift). The power is applied in two steps, so that it may under- or overflow."""
     format = FORMATS[value.width]
     half, rest = n >> 1, (n + 1) >> 1
     return value * power_of_two(half, value, format) * power_of_two(rest + -shift, value, format)
@@ -128,14 +128,14 @@ def hyperbolic(x: Lanes, sign: float) -> Lanes:
 
 
 def sinh(x: Lanes) -> Lanes:
-    """x + x^3 p(x^2) for |x| < 1: elsewhere e^-|x| is small enough."""
+    """x + x^3 p(x^2) for |x| < 1; elsewhere e^-|x| is small enough for the formula."""
     z = x * x
     near = (x * z).times_plus(z.polynomial(FORMATS[x.width].table.sinh), x)
     return hyperbolic(x, -1.0).with_sign_of(x).where(abs(x).compare("olt", 1.0), near)
 
 
 def _scaled_expm1(x: Lanes, shift: int) -> tuple[Lanes, Lanes]:
-    """(e^x - 1) / 2^shift, and what rounding it left out: 2^n (1 + r + ...) - 1 with |r| <= ln2/2."""
+    """(e^x - 1) / 2^shift, and its rounding error: 2^n (1 + r + ...) - 1 with |r| <= ln2/2."""
     format = FORMATS[x.width]
     high, low = format.table.ln2
     n, n_bits = rounded(x, format.table.log2_e[0], format)
@@ -149,7 +149,7 @@ def _scaled_expm1(x: Lanes, shift: int) -> tuple[Lanes, Lanes]:
 
 
 def expm1(x: Lanes) -> Lanes:
-    """Half of it is computed, as 2^n may overflow where e^x - 1 does not; the smallest x are e^x - 1 themselves."""
+    """Computes one half of it, because 2^n may overflow where e^x - 1 does not. For the smallest x, e^x - 1 is x."""
     format = FORMATS[x.width]
     half, _ = _scaled_expm1(bounded(x, -format.flat, format.highest), 1)
     return (half + half).where(abs(x).compare("olt", 2.0 ** (-format.mantissa - 2)), x)
@@ -171,25 +171,25 @@ def tanh(x: Lanes) -> Lanes:
 
 
 def log(x: Lanes) -> Lanes:
-    """k ln2 + log(m) with sqrt(1/2) <= m < sqrt(2). log(1+f) = f - f^2/2 + s (f^2/2 + p(s^2)) with s = f/(2+f), of
-    f64; f - f^2/2 + f^3 p(f) of f32, where a division costs more than a longer polynomial."""
+    """k ln2 + log(m) with sqrt(1/2) <= m < sqrt(2). For f64, log(1+f) = f - f^2/2 + s (f^2/2 + p(s^2)) with s =
+    f/(2+f); for f32, f - f^2/2 + f^3 p(f), because a division costs more than a longer polynomial."""
     return _of_positive(x, lambda a, lift: log_of_normal(a, lift, None))
 
 
 def log1p(x: Lanes) -> Lanes:
-    """log of the sum 1 + x, and what rounding it left out, divided by it; x itself where that is 0."""
+    """log of the sum 1 + x, plus its rounding error divided by the sum; x itself where that is 0."""
     total = x + 1.0
     value = log_of_sum(total, (x - (total - 1.0)) / total)
     return value.where(x.compare("oeq", 0.0), x)
 
 
 def log_of_sum(x: Lanes, lost: Lanes, more: Lanes | None = None) -> Lanes:
-    """log(x 2^more), and `lost`, which is small besides, where the result is finite, of an x that is not denormal."""
+    """log(x 2^more) + `lost`, which is small and applies only where the result is finite; x is not denormal."""
     return _at_the_ends(x, log_of_normal(x, x.number(0.0) if more is None else -more, lost))
 
 
 def log_of_normal(x: Lanes, lift: Lanes, lost: Lanes | None) -> Lanes:
-    """log(x / 2^lift) of normal numbers, and `lost`, which is small besides."""
+    """log(x / 2^lift) + `lost`, which is small, for normal numbers."""
     high, low = FORMATS[x.width].table.ln2_short
     k, f = reduced(x, lift)
     half_square = f * f * 0.5
@@ -198,7 +198,7 @@ def log_of_normal(x: Lanes, lift: Lanes, lost: Lanes | None) -> Lanes:
 
 
 def _at_the_ends(x: Lanes, value: Lanes) -> Lanes:
-    """A logarithm of x where it is 0, infinite, negative or nan, else the value."""
+    """A logarithm of x where x is 0, infinite, negative or nan, otherwise the value."""
     value = x.where(x.compare("olt", inf), value).where(x.compare("olt", 0.0), nan)
     return value.where(x.compare("oeq", 0.0), -inf)
 
@@ -213,7 +213,8 @@ def log10(x: Lanes) -> Lanes:
 
 
 def _log_to_base(x: Lanes, lift: Lanes, of_two: tuple[float, ...] | None, of_e: tuple[float, ...]) -> Lanes:
-    """k of_two + f of_e, each to twice the precision, and the rest, which is at most a quarter of the second."""
+    """k of_two + f of_e, each in double-double precision, plus the rest, which is at most a quarter of the second
+    term."""
     high, low = of_e
     k, f = reduced(x, lift)
     half_square = f * f * 0.5
@@ -227,7 +228,7 @@ def _log_to_base(x: Lanes, lift: Lanes, of_two: tuple[float, ...] | None, of_e: 
 
 
 def _of_positive(x: Lanes, formula: Callable[[Lanes, Lanes], Lanes]) -> Lanes:
-    """A logarithm by a formula of normal numbers and the exponents that were added to make them so."""
+    """A logarithm, by a formula of normal numbers and of the exponents that make them normal."""
     masks = x.compare("ogt", FORMATS[x.width].smallest), x.compare("olt", inf)
     is_usual = in_all_lanes(x.builder, *masks)
     value = formula(*if_usual(is_usual, [x, x.number(0.0)], lambda: lifted(x)))
@@ -243,7 +244,7 @@ def lifted(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def reduced(x: Lanes, lift: Lanes) -> tuple[Lanes, Lanes]:
-    """k and f with x = 2^(k + lift) (1+f) and sqrt(1/2) <= 1+f < sqrt(2), of a normal number."""
+    """For a normal number: k and f with x = 2^(k + lift) (1+f) and sqrt(1/2) <= 1+f < sqrt(2)."""
     format = FORMATS[x.width]
     bits = x.bits() + (format.one - format.half_root)
     exponent = (bits >> format.mantissa) | ((format.bias + format.mantissa) << format.mantissa)
@@ -252,7 +253,7 @@ def reduced(x: Lanes, lift: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def half_inverse(f: Lanes) -> Lanes:
-    """1 / (2 + f) for an f of `reduced`, by Newton's steps: a division takes longer."""
+    """1 / (2 + f) for an f of `reduced`, by Newton's method: a division is slower."""
     below = f + 2.0
     found = f.polynomial(FORMATS[f.width].table.half_inverse)
     for _ in range(2):
@@ -261,7 +262,7 @@ def half_inverse(f: Lanes) -> Lanes:
 
 
 def _correction(f: Lanes, half_square: Lanes) -> Lanes:
-    """What log(1+f) - f + f^2/2 is."""
+    """log(1+f) - f + f^2/2."""
     table = FORMATS[f.width].table
     if f.width == 32:
         return f * f * f * f.polynomial(table.log)
@@ -276,14 +277,14 @@ def _sine_part(r: Lanes, low: Lanes, z: Lanes, table: Table) -> Lanes:
 
 
 def _cosine_part(r: Lanes, low: Lanes, z: Lanes, table: Table) -> Lanes:
-    """cos(r + low): 1 - z/2 is rounded, and what that left out is put back."""
+    """cos(r + low): 1 - z/2 is rounded, and its rounding error is added again."""
     half = z * 0.5
     first = 1.0 - half
     return first + (((1.0 - first) - half) + (z * z).times_plus(z.polynomial(table.cos), -(r * low)))
 
 
 def _remaining_angle(x: Lanes) -> tuple[Bits, Lanes, Lanes]:
-    """How many quarter turns are in x, for |x| <= widest, and what is left, to twice the precision."""
+    """The number of quarter turns in x, for |x| <= widest, and the remaining angle in double-double precision."""
     format = FORMATS[x.width]
     first, second, third = format.table.half_pi
     n, turns = rounded(x, format.table.two_over_pi[0], format)
@@ -303,7 +304,7 @@ def _turned(x: Lanes, quarter: int) -> Lanes:
 
 
 def _or_by_library(x: Lanes, value: Lanes, op: Operation) -> Lanes:
-    """The value, but the C library's where the angle is too wide: a branch that is hardly ever taken."""
+    """The value, or the C library's if the angle is too wide: a branch that is hardly ever taken."""
     builder, type = x.builder, x.type
     assert isinstance(type, VectorType)
     is_wide = abs(x).compare("ogt", FORMATS[x.width].widest)
@@ -317,7 +318,7 @@ def _or_by_library(x: Lanes, value: Lanes, op: Operation) -> Lanes:
 
 
 def by_lanes(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], type: VectorType) -> SSAValue:
-    """A scalar op of the same kind on one lane after the other."""
+    """Apply a scalar op of the same kind to one lane after the other."""
 
     def lane(index: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         scalars = [builder.extract(operand, index, _element(operand)) for operand in operands]
@@ -342,10 +343,11 @@ def cos(op: Operation, x: Lanes) -> Lanes:
 
 
 def tan(op: Operation, x: Lanes) -> Lanes:
-    """r + r^3 p(r^2) for |r| <= pi/4; where a quarter turn is left over, -1 divided by it, to twice the precision."""
+    """r + r^3 p(r^2) for |r| <= pi/4; after an odd number of quarter turns, -1 divided by it, in double-double
+    precision."""
     turns, r, low = _remaining_angle(x)
     z = r * r
-    slope = z.times_plus(z, z + 1.0)  # 1 + tan^2, near enough
+    slope = z.times_plus(z, z + 1.0)  # 1 + tan^2, accurate enough
     near, lost = fast_sum(r, (r * z).times_plus(z.polynomial(FORMATS[x.width].table.tan), low * slope))
     inverse = -1.0 / near
     far = inverse.times_plus(inverse.times_plus(lost, inverse.times_plus(near, 1.0)), inverse)
@@ -354,13 +356,13 @@ def tan(op: Operation, x: Lanes) -> Lanes:
 
 
 def fast_sum(large: Lanes, small: Lanes) -> tuple[Lanes, Lanes]:
-    """large + small, and what rounding it left out."""
+    """large + small, and its rounding error."""
     total = large + small
     return total, small - (total - large)
 
 
 def quotient(above: Lanes, above_low: Lanes, below: Lanes, below_low: Lanes) -> tuple[Lanes, Lanes]:
-    """(above + above_low) / (below + below_low) where that is finite, rounded, and what rounding it left out."""
+    """(above + above_low) / (below + below_low), rounded, and its rounding error, where the quotient is finite."""
     inverse = 1.0 / below
     first = above * inverse
     left = (-first).times_plus(below, above) + (-first).times_plus(below_low, above_low)
@@ -383,4 +385,4 @@ EXPANSIONS: dict[type[Operation], Callable[..., Lanes]] = {
     math.SinhOp: lambda _, x: sinh(x),
     math.CoshOp: lambda _, x: hyperbolic(x, 1.0),
 }
-"""What replaces a function; the op is passed on for the arguments that only the C library can do."""
+"""The replacement of each function; the op is passed on for arguments that only the C library handles."""

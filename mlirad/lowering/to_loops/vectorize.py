@@ -1,9 +1,9 @@
-"""Builds the loops of a nest by its schedule: vectors with a masked last step, and accumulators in registers.
+"""Builds the loops of a nest from its schedule: vectors with a masked last step, and accumulators in registers.
 
 Reads: nests and schedules. Writes: scf, memref, vector and the body's ops. Leaves: the linalg op, which the caller
 erases.
 
-A sum's order is fixed by the sizes alone: `unroll` vectors of partial sums, then a balanced tree. Long sums restart
+The order of a sum depends only on the sizes: `unroll` vectors of partial sums, then a balanced tree. Long sums restart
 their partial sums now and then, so that rounding errors grow slowly. Partial sums of float32 are added up in float64.
 """
 
@@ -20,9 +20,9 @@ from mlirad.lowering.to_loops.loop_nest import Nest, Operand
 from mlirad.lowering.to_loops.loop_schedule import TILE, Schedule
 
 _BLOCK, _NARROW_BLOCK = 256, 64
-"""Steps after which partial sums restart, earlier for float32."""
+"""Steps after which partial sums restart; fewer for float32."""
 _FEW_COLUMNS = 128
-"""So many columns at most are summed one group of vectors after the other, with all sums in registers."""
+"""Up to this many columns are summed one group of vectors after the other, with all sums in registers."""
 
 Values = Sequence[SSAValue]
 Inner = Callable[[Values], Values]
@@ -56,7 +56,7 @@ class NestEmitter:
     # -- loops -----------------------------------------------------------------------------------------------------
 
     def _loop(self, d: int, lower: Index, upper: Index, step: int, carried: Values, inner: Inner) -> Values:
-        """A loop over a dimension; what depends on nothing further inside is read at its top."""
+        """A loop over a dimension. Values that depend on no inner loop are read at its top."""
 
         def body(index: Index, values: Values) -> Values:
             subscripts, hoisted = dict(self.subscripts), dict(self.hoisted)
@@ -77,7 +77,8 @@ class NestEmitter:
         return self._loop(first, lower, upper, 1, carried, lambda values: self._loops(others, values, inner))
 
     def _along(self, unroll: int, inner: Callable[[int, SSAValue | None], object]) -> Values:
-        """Runs `inner(unroll, no mask)` along the vector dimension while it fits, then `inner(1, mask)` to the end."""
+        """Run `inner(unroll, no mask)` along the vector dimension while it fits, then `inner(1, mask)` up to the
+        end."""
         schedule, builder, v = self.schedule, self.builder, self.schedule.vector
 
         def call(count: int, mask: SSAValue | None) -> Values:
@@ -93,13 +94,13 @@ class NestEmitter:
         return ()
 
     def _mask(self) -> SSAValue | None:
-        """The lanes before the end of the vector dimension."""
+        """The mask of the lanes before the end of the vector dimension."""
         v = self.schedule.vector
         assert v is not None
         return self.builder.mask(self.builder.subtract(self.nest.sizes[v], self.subscripts[v]), self.schedule.lanes)
 
     def _strips(self, outer: Sequence[int], along: int, across: int) -> None:
-        """Loops of a transposition: a short strip leaves the other dimension's cache lines for the next strip."""
+        """Loops of a transposition: a short strip keeps the other dimension's cache lines for the next strip."""
         size = self.nest.sizes[along]
 
         def strip(start: Index) -> Values:
@@ -117,9 +118,9 @@ class NestEmitter:
     # -- reductions ------------------------------------------------------------------------------------------------
 
     def _columns(self) -> Values:
-        """Reduces along dimensions that lie further apart than the results. Long ones in strips of rows.
+        """Reduce along dimensions with larger strides than the results'. Long ones are reduced in strips of rows.
 
-        A strip is read row by row, as memory likes it; between strips the results are in memory.
+        A strip is read row by row, in memory order; between strips the results are in memory.
         """
         schedule, builder = self.schedule, self.builder
         rows = schedule.reduced[0]
@@ -141,11 +142,11 @@ class NestEmitter:
         return builder.loop(0, size, TILE, (), strip)
 
     def _accumulate(self, unroll: int, mask: SSAValue | None) -> None:
-        """Reduces for one element, or for neighbouring elements in `unroll` vectors."""
+        """Reduce for one element, or for neighbouring elements in `unroll` vectors."""
         self._update(unroll, mask, lambda before, start: self._reduce(unroll, mask, start, before))
 
     def _accumulate_apart(self, unroll: int, mask: SSAValue | None) -> None:
-        """The same, but the value so far comes last, not first."""
+        """The same, but the old value is added last, not first."""
 
         def total(before: Values, start: Index | None) -> Values:
             return self._join(before, self._reduce(unroll, mask, start, self._neutral(unroll)))
@@ -153,7 +154,7 @@ class NestEmitter:
         self._update(unroll, mask, total)
 
     def _accumulate_blocks(self, unroll: int, mask: SSAValue | None) -> None:
-        """The same of long columns, by way of the partial results of blocks of rows."""
+        """The same for long columns, using the partial results of blocks of rows."""
         (rows,) = self.schedule.reduced
         size, block = self.nest.sizes[rows], self._block
 
@@ -168,7 +169,7 @@ class NestEmitter:
         self._update(unroll, mask, total)
 
     def _update(self, unroll: int, mask: SSAValue | None, total: Callable[[Values, Index | None], Values]) -> None:
-        """Puts in the place of the accumulated outputs what `total` makes of them."""
+        """Replace the accumulated outputs by the values that `total` computes from them."""
         v, count = self.schedule.vector, len(self.schedule.accumulated)
         start = None if v is None else self.subscripts[v]
         before: list[SSAValue] = []
@@ -195,12 +196,12 @@ class NestEmitter:
         return self._loops(self.schedule.reduced, totals, each)
 
     def _move(self, start: Index | None, step: int) -> None:
-        """Sets the vector dimension's subscript `step` vectors after `start`."""
+        """Set the vector dimension's subscript to `step` vectors after `start`."""
         if start is not None and self.schedule.vector is not None:
             self.subscripts[self.schedule.vector] = self.builder.add(start, step * self.schedule.lanes)
 
     def _fold(self) -> Values:
-        """Reduces along the vector dimension: lanes and unrolled vectors hold partial results."""
+        """Reduce along the vector dimension: lanes and unrolled vectors hold partial results."""
         schedule, builder = self.schedule, self.builder
         outer = [d for d in schedule.order if d in schedule.reduced and d != schedule.vector]
         before = [self._read(self.nest.outputs[i], None) for i in schedule.accumulated]
@@ -218,7 +219,7 @@ class NestEmitter:
         return ()
 
     def _row_in_order(self, totals: Values) -> Values:
-        """Along the vector dimension once: elements are computed in vectors, and combined one after the other."""
+        """Go along the vector dimension once: compute elements in vectors, and combine them one after the other."""
         schedule, v = self.schedule, self.schedule.vector
         assert v is not None
         size = self.nest.sizes[v]
@@ -227,7 +228,7 @@ class NestEmitter:
         return self._loop(v, main, size, schedule.lanes, totals, lambda values: self._in_order(values, self._mask()))
 
     def _in_order(self, totals: Values, mask: SSAValue | None) -> Values:
-        """The totals with the elements of one vector; lanes past the end add the neutral element."""
+        """The totals, combined with the elements of one vector; lanes past the end add the neutral element."""
         neutral = self._neutral(1)
         elements = self._point(neutral, mask)
         if mask is not None:
@@ -247,7 +248,7 @@ class NestEmitter:
         return combiners
 
     def _neutral(self, unroll: int) -> list[SSAValue]:
-        """The accumulators before anything is accumulated, grouped by vector."""
+        """The initial accumulators, grouped by vector."""
         return [c.neutral(self.builder, self.schedule.lanes) for c in self._combiners] * unroll
 
     @property
@@ -261,7 +262,7 @@ class NestEmitter:
         return _NARROW_BLOCK if self._is_narrow else _BLOCK
 
     def _sums(self, unroll: int) -> list[SSAValue]:
-        """What the partial results of blocks are added to, before there is one."""
+        """The initial sums, to which the partial results of blocks are added."""
         return [c.widened.neutral(self.builder, self.schedule.lanes) for c in self._combiners] * unroll
 
     def _gather_parts(self, sums: Values, parts: Values) -> Values:
@@ -274,7 +275,7 @@ class NestEmitter:
         return made
 
     def _narrowed(self, sums: Values) -> list[SSAValue]:
-        """The sums as wide as the accumulators."""
+        """The sums in the width of the accumulators."""
         types = [vector_of(combiner.element, self.schedule.lanes) for combiner in self._combiners]
         wanted = (types[number % len(types)] for number in range(len(sums)))
         return [
@@ -283,7 +284,7 @@ class NestEmitter:
         ]
 
     def _fold_row(self, values: Values, *, is_inner: bool) -> Values:
-        """Along the vector dimension once: whole vectors, then one under a mask."""
+        """Go along the vector dimension once: whole vectors, then one under a mask."""
         schedule, builder, v = self.schedule, self.builder, self.schedule.vector
         assert v is not None
         size, step = self.nest.sizes[v], schedule.unroll * schedule.lanes
@@ -305,7 +306,8 @@ class NestEmitter:
         return self._loop(v, main, size, schedule.lanes, values, self._last)
 
     def _sweep(self, start: Index, end: Index, values: Values) -> Values:
-        """Unrolled full vectors from `start` to `end`, a multiple of them; or single ones to any end, under masks."""
+        """Full vectors from `start` to `end`: unrolled, if that is a multiple; or single ones to any end, under
+        masks."""
         schedule, v = self.schedule, self.schedule.vector
         assert v is not None
         count = len(schedule.accumulated)
@@ -327,7 +329,7 @@ class NestEmitter:
         return [c.apply(self.builder, a, b) for c, a, b in zip(combiners, values, parts, strict=True)]
 
     def _last(self, values: Values) -> Values:
-        """One vector, lanes past the end left as they were, into the first accumulators."""
+        """Combine one vector into the first accumulators; lanes past the end stay unchanged."""
         mask, count = self._mask(), len(self.schedule.accumulated)
         results = self._point(values[:count], mask)
         if mask is not None:
@@ -360,7 +362,7 @@ class NestEmitter:
         return [self._like(results[i], held[i]) for i in schedule.accumulated]
 
     def _like(self, value: SSAValue, accumulator: SSAValue) -> SSAValue:
-        """The value as wide as the accumulator that it replaces."""
+        """The value in the width of the accumulator that it replaces."""
         return value if value.type == accumulator.type else self.builder.splat(value, self.schedule.lanes)
 
     def _index(self, d: int) -> SSAValue:
@@ -373,7 +375,7 @@ class NestEmitter:
         return operand.place(self.builder, self.subscripts)
 
     def _hoist(self) -> None:
-        """Reads the inputs whose place is known: an input never changes under an op that reads it."""
+        """Read the inputs at indices that are known: an op never changes the inputs that it reads."""
         v = self.schedule.vector
         for i, operand in enumerate(self.nest.inputs):
             is_read = operand.is_memref and self.body.block.args[i].uses.get_length() > 0 and i not in self.hoisted
@@ -400,7 +402,7 @@ class NestEmitter:
         return self._gather(operand, v, is_masked=mask is not None)
 
     def _gather(self, operand: Operand, v: int, *, is_masked: bool) -> SSAValue:
-        """Lanes read one by one; those past the end read the last element again."""
+        """Read lanes one by one; those past the end read the last element again."""
         builder, first = self.builder, self.subscripts[v]
         last = builder.subtract(self.nest.sizes[v], 1)
         value = builder.number(0, vector_of(operand.element, self.schedule.lanes))
