@@ -4,7 +4,7 @@ Reads: nests whose body multiplies two inputs and adds. Writes: scf, memref, vec
 Leaves: nests without an i, a j or a k, for which the general loops are as good.
 
 A tile is `rows` x `VECTORS` vectors of c, held in registers while k runs: each step broadcasts `rows` elements of a.
-A row past the end is the last row again: it computes and stores the same values. Columns past the end are masked.
+A row past the end repeats the last row: it computes and stores the same values. Columns past the end are masked.
 
 A product too large for the caches (`product_blocks.py`) is computed in blocks: parts of both factors are copied, into
 the order in which tiles read them.
@@ -30,7 +30,7 @@ from mlirad.lowering.to_loops.scratch import scratch
 from mlirad.lowering.to_loops.shared_tiles import ROWS, SharedTiles, Tile, view
 
 VECTORS = 2
-"""Vectors of c beside one another in a tile."""
+"""The number of adjacent vectors of c in a tile."""
 _PACK_FROM = 1 << 15
 """From this many elements of b on, its rows are packed, so that a tile reads one page instead of one per row."""
 _SHARED_FROM = 1 << 17
