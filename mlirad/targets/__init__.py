@@ -1,1 +1,1 @@
-"""Targets: who owns the pipeline's tail, found by name through the entry-point group `mlirad.targets`."""
+"""Targets: the owners of the pipeline's tail, found by name through the entry-point group `mlirad.targets`."""

@@ -1,4 +1,4 @@
-"""Numbers of bytes that depend on numbers known only at run time: polynomials in them, with min and max.
+"""Byte counts that depend on numbers known only at run time: polynomials in them, with min and max.
 
 Reads: nothing. Writes: nothing. Leaves: `ByteCount`, which targets build and `memory.MemoryReport` shows.
 """
@@ -12,7 +12,7 @@ from math import isqrt
 
 @dataclass(frozen=True, order=True)
 class Unknown:
-    """A number known only at run time: how often a loop runs ("trips(12)", with its line), a size, an argument."""
+    """A number known only at run time: a trip count ("trips(12)", with its line), a size, an argument."""
 
     name: str
 
@@ -60,7 +60,7 @@ _Terms = tuple[tuple[tuple[Atom, ...], int], ...]
 
 @dataclass(frozen=True)
 class ByteCount:
-    """A sum of products, of bytes or of anything that is counted; nothing in it is negative at a run."""
+    """A sum of products, of bytes or of anything else that is counted; at run time no term is negative."""
 
     terms: _Terms = ()
 
@@ -72,14 +72,14 @@ class ByteCount:
 
     @property
     def static(self) -> int | None:
-        """The number, if it is known before the run."""
+        """The number, if it is known at compile time."""
         if not self.terms:
             return 0
         return self.terms[0][1] if len(self.terms) == 1 and not self.terms[0][0] else None
 
     @property
     def unknowns(self) -> tuple[str, ...]:
-        """The names of what it depends on."""
+        """The names of the numbers that it depends on."""
         return tuple(sorted({unknown.name for unknown in self._unknowns()}))
 
     @property
@@ -97,7 +97,7 @@ class ByteCount:
                         yield from argument._unknowns()
 
     def at(self, values: int | Mapping[str, int] | None = None) -> int:
-        """The number where the unknowns are `values`, by name; or one number that stands for all of them.
+        """The number for given `values` of the unknowns, by name; or for one value of all of them.
 
         Raises KeyError for an unknown that `values` lacks.
         """
@@ -157,7 +157,7 @@ def _value(atom: Atom, values: int | Mapping[str, int]) -> int:
 
 
 def applied(function: str, *arguments: ByteCount) -> ByteCount:
-    """A function of byte counts, at once where they are static."""
+    """A function of byte counts, evaluated at once if they are static."""
     known = [each.static for each in arguments]
     if None not in known:
         return ByteCount.of(_FUNCTIONS[function](*known))
@@ -165,7 +165,7 @@ def applied(function: str, *arguments: ByteCount) -> ByteCount:
 
 
 def largest(*counts: ByteCount) -> ByteCount:
-    """The largest of them. Those that are never larger than another one are left out."""
+    """The largest of them. A count that is never larger than another one is dropped."""
     kept: list[ByteCount] = []
     for each in (part for count in counts for part in _maxima(count)):
         if not any(other.covers(each) for other in kept):
@@ -182,7 +182,7 @@ def _maxima(count: ByteCount) -> tuple[ByteCount, ...]:
 
 
 def bound_of(*counts: ByteCount) -> ByteCount:
-    """At least as much as each of them, and simple: the sum of the largest of their terms."""
+    """A simple upper bound of all of them: the sum of their largest terms."""
     found: dict[tuple[Atom, ...], int] = {}
     for count in counts:
         for atoms, factor in count.terms:

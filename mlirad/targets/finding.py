@@ -1,7 +1,7 @@
-"""Finds targets by name, and refuses what is no target, with the package that it comes from and what to do.
+"""Finds targets by name, and refuses invalid ones, naming the package that they come from and the remedy.
 
-Reads: entry points of the group `mlirad.targets`, lazily: a package is imported when its target is asked for, so that a
-broken one breaks nothing else. Writes: nothing. Leaves: a `Target`.
+Reads: entry points of the group `mlirad.targets`, lazily: a package is imported when its target is requested, so that a
+broken package affects no other target. Writes: nothing. Leaves: a `Target`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BUILT_IN = {
     "python": "mlirad.targets.python:PythonTarget",
     "ascend": "mlirad.targets.ascend:AscendTarget",
 }
-"""mlirad's own entry points: to look in what is installed takes longer than to load code from the cache."""
+"""mlirad's own entry points: searching the installed packages takes longer than loading code from the cache."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Found:
     point: EntryPoint | None = None
 
     def load(self) -> Any:
-        """The object that it names. Raises what importing it raises."""
+        """The object that it names. Raises whatever importing it raises."""
         if self.point is not None:
             return self.point.load()
         module, _, attribute = self.value.partition(":")
@@ -47,7 +47,7 @@ class Found:
 
 
 def installed_targets() -> Mapping[str, tuple[Found, ...]]:
-    """Who declares which name: one package, if all is well."""
+    """The packages that declare each name: exactly one, if all is well."""
     from importlib.metadata import entry_points
 
     found: dict[str, tuple[Found, ...]] = {name: (Found(value, "mlirad"),) for name, value in BUILT_IN.items()}
@@ -61,13 +61,13 @@ def installed_targets() -> Mapping[str, tuple[Found, ...]]:
 
 
 def target_names() -> tuple[str, ...]:
-    """The names of the targets that are installed."""
+    """The names of the installed targets."""
     return tuple(sorted(installed_targets()))
 
 
 def find_target(name: str, **options: Any) -> Target:
     """The target of that name with these options. Raises TargetError for an unknown name or option, and for a package
-    whose target cannot be used."""
+    with an unusable target."""
     cls = target_class(name)
     known = _options_of(name, cls)
     _require_installed(Environment.target_options())
@@ -84,7 +84,7 @@ def option_names(name: str) -> tuple[str, ...]:
 
 
 def stages_of(target: Target) -> tuple[Stage, ...]:
-    """The target's stages. Raises TargetError where two have one name, or the one to be loaded is missing."""
+    """The target's stages. Raises TargetError if two have one name, or the one to be loaded is missing."""
     stages = target.stages()
     names = [stage.name for stage in stages]
     for number, name in enumerate(names):
@@ -98,13 +98,13 @@ def stages_of(target: Target) -> tuple[Stage, ...]:
 
 
 def described(target: Target) -> str:
-    """The target's name, and what runs its code where that is not the device."""
+    """The target's name, and what runs its code if that is not the device."""
     runtime = target.runtime_info()
     return target.name if runtime.kind == "native" else f"{target.name}, {runtime}"
 
 
 def own_ops(target: Target) -> dict[Any, type[NdOp]]:
-    """The ops of the target's own dialects, by the functions that they are."""
+    """The ops of the target's own dialects, by the functions that they implement."""
     if type(target).dialects is Target.dialects:
         return {}
     from mlirad.dialect.core.op import NdOp
@@ -124,7 +124,7 @@ def _options_of(name: str, cls: type[Target]) -> tuple[str, ...]:
 def target_class(name: str) -> type[Target]:
     """The class of the target of that name. Raises TargetError."""
     if name == Options.target:
-        found = Found(BUILT_IN[name], "mlirad")  # without a look at what is installed
+        found = Found(BUILT_IN[name], "mlirad")  # without searching the installed packages
     else:
         installed = installed_targets()
         owners = installed.get(name)
@@ -168,7 +168,7 @@ def _require_interface(name: str, cls: Any, found: Found) -> None:
 
 
 def _require_installed(named: Collection[str]) -> None:
-    """Raise TargetError if MLIRAD_TARGET_OPTIONS names what is no target."""
+    """Raise TargetError if MLIRAD_TARGET_OPTIONS names an unknown target."""
     if named and (unknown := set(named) - set(installed := target_names())):
         hint = f"the targets installed are: {', '.join(installed)}"
         raise TargetError(f"MLIRAD_TARGET_OPTIONS: there is no target {min(unknown)!r}", hint=hint)

@@ -1,4 +1,4 @@
-"""The memory that a call of a compiled function will need: the answer of `Lowered.memory()`.
+"""The memory that a call of a compiled function will need: the result of `Lowered.memory()`.
 
 Reads: nothing. Writes: nothing. Gives: `MemoryReport`, which a target extends by the regions of its memory.
 """
@@ -13,18 +13,18 @@ from mlirad.location import SourceLocation
 from mlirad.targets.byte_counts import ByteCount
 
 _SHOWN = 12
-"""How many buffers a printed report lists, the largest ones."""
+"""How many buffers a printed report lists, largest first."""
 
 
 @dataclass(frozen=True)
 class BufferReport:
     """Memory for one purpose.
 
-    kind: "tape" (what a derivative keeps for its reverse sweep, or the states of a checkpointed loop), "result" (an
-    array of a size known only at run time), "frame" (the arrays of calls of a function that calls itself) or "array".
-    region: which part of the call's memory it is in, in the target's words. bytes_per_trip, trips: of a tape, what each
-    trip of its loops keeps, and how many trips there are in all. grows: made longer during the run, its size at least
-    doubling; `bytes` is then the most it can be.
+    kind: "tape" (values that a derivative stores for its reverse sweep, or the states of a checkpointed loop), "result"
+    (an array of a size known only at run time), "frame" (the arrays of calls of a recursive function) or "array".
+    region: the part of the call's memory that contains it, in the target's words. bytes_per_trip, trips: for a tape,
+    the bytes that each trip of its loops stores, and the number of all trips. grows: extended during the run, its size
+    at least doubling; `bytes` is then an upper bound.
     """
 
     kind: str
@@ -45,11 +45,11 @@ class BufferReport:
 
 @dataclass(frozen=True)
 class MemoryReport(ABC):
-    """The memory of one call, in bytes, besides its arguments and the native stack.
+    """The memory of one call, in bytes, without its arguments and the native stack.
 
-    results: of the result arrays whose size is static; the call makes them, and code writes them in place. is_exact:
-    whether `total` is what a run will need, and not only a bound of it. A target adds the regions that it divides the
-    memory into.
+    results: the size of the result arrays with static sizes; the call allocates them, and the code writes them in
+    place. is_exact: whether `total` is exactly what a run needs, and not only an upper bound. A target adds the regions
+    into which it divides the memory.
     """
 
     name: str
@@ -60,12 +60,12 @@ class MemoryReport(ABC):
     @property
     @abstractmethod
     def total(self) -> ByteCount:
-        """What `last_memory()` reports after a call, or a bound of it."""
+        """The number that `last_memory()` reports after a call, or an upper bound of it."""
 
     @property
     @abstractmethod
     def regions(self) -> Mapping[str, str]:
-        """The parts of that memory, each with its size as it is printed."""
+        """The parts of that memory, each with its printed size."""
 
     @property
     def tapes(self) -> tuple[BufferReport, ...]:

@@ -20,7 +20,7 @@ from mlirad.targets.finding import find_target
 
 @dataclass(frozen=True)
 class StageOutput(Output):
-    """What `target` makes of a module: taken on after one stage, up to and with another."""
+    """The result of `target` for a module: starting after one stage, up to and including another."""
 
     name: ClassVar[str] = "mlirad"
 

@@ -1,4 +1,4 @@
-"""Reads the MLIR text of a stage again: every stage of every target is text that parses.
+"""Parses the MLIR text of a stage: every stage of every target is text that parses.
 
 Reads: text. Writes: nothing. Leaves: a module.
 """
@@ -18,16 +18,16 @@ from mlirad.xdsl_support.remf import RemfOp
 
 
 def load_dialects(context: Context, target: Target | None = None) -> None:
-    """mlirad's dialects, and those of the target, beside what the context has."""
+    """Load mlirad's dialects, and those of the target, into the context."""
     context.load_op(RemfOp)
     for dialect in (Nd, Ad, *(() if target is None else target.dialects())):
         context.load_dialect(dialect)
 
 
 def parsed(text: str, target: Target | None = None, name: str = "<text>") -> ModuleOp:
-    """The module that a stage's text is. Raises xDSL's ParseError, and CompileError for text of another version.
+    """The module of a stage's text. Raises xDSL's ParseError, and CompileError for text of another version.
 
-    target: whose own dialects the text may have. name: what errors call the text.
+    target: the target whose own dialects the text may use. name: the name of the text in errors.
     """
     require_version(text, name)
     context = Context()

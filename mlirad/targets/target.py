@@ -1,4 +1,4 @@
-"""What a target is, and what it loads: version 1 of the interface, provisional until a second package has used it.
+"""The interface of targets and of what they load: version 1, provisional until a second package has used it.
 
 Reads: the module of stage `optimized`. Writes: an `Artifact`, ready to be called. Leaves: nothing.
 """
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from mlirad.targets.memory_report import MemoryReport
 
 API_VERSION = (1, 2)
-"""Of this interface. What would break a target raises the first number, what is added to it the second."""
+"""The version of this interface. An incompatible change increments the first number, an addition the second."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySpace:
-    """A memory of the device: how many bytes it has (None: as many as there are), and how addresses are aligned."""
+    """A memory of the device: its size in bytes (None: unlimited), and the alignment of addresses."""
 
     bytes: int | None
     alignment: int
@@ -36,10 +36,10 @@ class MemorySpace:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeInfo:
-    """What runs the code: `kind` says how far it is from the device.
+    """What runs the code: `kind` says how far that is from the device.
 
-    "native": the device. "simulator": a model of it. "interpreter": anything else that gives the numbers. "none": code
-    is only written.
+    "native": the device. "simulator": a model of it. "interpreter": anything else that computes the numbers. "none":
+    code is only written.
     """
 
     kind: Literal["native", "simulator", "interpreter", "none"]
@@ -52,10 +52,10 @@ class RuntimeInfo:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A named step: `run` takes the previous stage's value (a module, later text) and returns its own.
+    """A named step: `run` takes the previous stage's value (a module, later text) and returns its own value.
 
-    suffix: of a file that holds its text. verify: raises for a value that is not what the stage should leave; of a
-    module, this comes after xDSL's own verification. It is asked where stages are shown, not where code is made.
+    suffix: of a file with its text. verify: raises an error if a value is not what the stage should leave; for a
+    module, it runs after xDSL's own verification. It is called where stages are shown, not where code is compiled.
     """
 
     name: str
@@ -65,18 +65,18 @@ class Stage:
 
 
 class Artifact(ABC):
-    """Loaded code. It stays loaded as long as this object, or anything that it returned, is alive."""
+    """Loaded code. It stays loaded as long as this object, or any of its results, is alive."""
 
     locks_generators: ClassVar[bool] = False
     """Whether it takes the locks of random generators itself, as their methods do. Before NumPy 2.4 no thread can take
-    one twice."""
+    such a lock twice."""
 
     @abstractmethod
     def result_count(self, name: str) -> int:
-        """How many results the function `name` has."""
+        """The number of results of the function `name`."""
 
     def inputs_with_results(self, name: str) -> Collection[int]:
-        """The numbers of the values given to the function `name` whose memory holds a result after a call."""
+        """The inputs of the function `name`, by number, whose memory holds a result after a call."""
         return ()
 
     @abstractmethod
@@ -85,13 +85,13 @@ class Artifact(ABC):
     ) -> tuple[Any, ...]:
         """Call the function `name` on numpy arrays and scalars; all of its results, in order.
 
-        `dtypes` gives the results' dtypes where the element type is ambiguous (unsigned integers).
+        `dtypes` gives the results' dtypes if the element type is ambiguous (unsigned integers).
         """
 
     def last_memory(self, name: str) -> int | None:
-        """The most bytes that the last call of `name`, of any thread, needed besides arguments and results.
+        """The most bytes that the last call of `name`, in any thread, needed besides arguments and results.
 
-        None if there was none yet, or if the target does not count.
+        None if there was no call yet, or if the target does not count.
         """
         return None
 
@@ -99,33 +99,33 @@ class Artifact(ABC):
 class Target(ABC):
     """The tail of the pipeline. A subclass is a frozen dataclass whose fields are the target's options.
 
-    Each has a default. `__post_init__` raises TypeError or ValueError for a value that the option cannot have: `jit`
-    makes the target when it is given options. So its module should import what it compiles with when that is used.
+    Each option has a default. `__post_init__` raises TypeError or ValueError for an invalid value: `jit` creates the
+    target as soon as it is given options. So the module of a target should import its compiler only when it is used.
     """
 
     name: ClassVar[str]
-    """The name of its entry point, too."""
+    """Also the name of its entry point."""
     api_version: ClassVar[tuple[int, int]]
-    """The version of this interface that the class was written for: a literal, and not `API_VERSION`."""
+    """The version of this interface for which the class was written: a literal, and not `API_VERSION`."""
     loads: ClassVar[str]
-    """The stage whose value `compile` takes. Stages after it only show what becomes of it."""
+    """The stage whose value `compile` takes. Stages after it only show what becomes of that value."""
 
     shares_calls: ClassVar[bool] = False
-    """Whether functions that several places call may stay functions. Otherwise only those that call themselves do."""
+    """Whether functions with several callers may remain functions. Otherwise only recursive ones do."""
 
     raises_loops: ClassVar[bool] = False
-    """Whether loops whose trips are independent may become ops on whole arrays, of integers too."""
+    """Whether loops with independent trips may become ops on whole arrays, including integer arrays."""
 
     @property
     def memory_spaces(self) -> Mapping[str, MemorySpace]:
-        """The memories of the device that code is planned for, by the names that its reports and dumps use."""
+        """The memories of the device for which code is planned, by their names in reports and dumps."""
         return {}
 
     def dialects(self) -> tuple[Dialect, ...]:
-        """The target's own dialects: with them its stages can be read again.
+        """The target's own dialects, which are needed to parse its stages.
 
-        An op of these that is an `NdOp` with a spelling is what calls of that function become, in code for this target
-        only; other targets compile the function itself.
+        An `NdOp` with a spelling in one of these dialects replaces calls of that function in code for this target only;
+        other targets compile the function itself.
         """
         return ()
 
@@ -135,7 +135,7 @@ class Target(ABC):
 
     @abstractmethod
     def check(self, module: ModuleOp) -> list[TargetError]:
-        """All that this target cannot take in a module of stage `optimized`, each with its place."""
+        """All problems of this target with a module of stage `optimized`, each with its location."""
 
     @abstractmethod
     def stages(self) -> tuple[Stage, ...]:
@@ -143,46 +143,48 @@ class Target(ABC):
 
     @abstractmethod
     def compile(self, value: Any) -> bytes:
-        """The value of stage `loads` as object code that can be kept on disk: without addresses of this process."""
+        """The value of stage `loads` as object code that can be kept on disk: it contains no addresses of this
+        process."""
 
     @abstractmethod
     def load(self, code: bytes, code_cache: CodeCache | None = None) -> Artifact:
-        """Object code made by `compile`, in this process or an earlier one with the same `fingerprint`.
+        """Load object code made by `compile`, in this process or an earlier one with the same `fingerprint`.
 
-        code_cache: stores on disk the code that the target needs besides, for all modules.
+        code_cache: stores further code on disk that the target needs, for all modules.
         """
 
     @abstractmethod
     def runtime_info(self) -> RuntimeInfo:
-        """What runs the code. The text of a kernel (`repr`) and the dumps name everything that is not native."""
+        """What runs the code. The text of a kernel (`repr`) and the dumps name it, unless it is native."""
 
     def memory(self, module: ModuleOp, name: str) -> MemoryReport | None:
-        """What calls of the public function `name` will need, of a module of stage `optimized`, which is consumed.
+        """The memory that calls of the public function `name` will need, for a module of stage `optimized`, which is
+        consumed.
 
         None if the target does not know.
         """
         return None
 
     def pictures(self, call: Callable[[], object]) -> Mapping[str, str]:
-        """Run a call of code for this target, and show what it did: texts by the names of files, as `timeline.svg`.
+        """Run a call of code for this target, and show what it did: texts by file names, such as `timeline.svg`.
 
-        `mlirad NAME view file.py:f` writes them. None, and no call: the target has nothing to show.
+        `mlirad NAME view file.py:f` writes them. None, without a call: the target has nothing to show.
         """
         return {}
 
     def export(self, module: ModuleOp, name: str) -> Mapping[str, str]:
-        """What the device's own tools take of the public function `name`: texts by the names of files.
+        """The input of the device's own tools for the public function `name`: texts by file names.
 
-        Of a module of stage `optimized`, which is consumed. `mlirad export` writes them. By default there are none.
+        `module` is of stage `optimized`, and is consumed. `mlirad export` writes the files. By default there are none.
         """
         return {}
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """What object code depends on besides the module: versions, host, options. Part of a cache's key."""
+        """Everything besides the module that object code depends on: versions, host, options. Part of a cache's key."""
 
     def require(self, module: ModuleOp) -> None:
-        """Raise one TargetError that lists all problems in the order of the source; its place is the first's."""
+        """Raise one TargetError that lists all problems in source order; its location is that of the first."""
         problems = self.check(module)
         if problems:
             raise TargetError.of_all(problems)

@@ -1,5 +1,4 @@
-"""Merges loop nests over the same points, if one reads an array that another reads or writes: one nest, several
-results.
+"""Merges loop nests over the same points, if one reads what another reads or writes, into one with several results.
 
 Reads and writes: `linalg.generic` on tensors, and the order of the ops around them. Leaves: nests of products, of
 unknown sizes, of transposed operands, and nests that would become scalar loops.

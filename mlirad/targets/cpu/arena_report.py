@@ -1,6 +1,6 @@
-"""The memory of a call on the cpu: an arena, and segments for what does not fit in it.
+"""The memory of a call on the cpu: an arena, and segments for arrays that do not fit in it.
 
-Reads: nothing. Writes: nothing. Leaves: `ArenaReport`, which `memory_needs.py` makes.
+Reads: nothing. Writes: nothing. Leaves: `ArenaReport`, which `memory_needs.py` creates.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ ARENA, SEGMENTS = "the arena", "the segments"
 class ArenaReport(MemoryReport):
     """A `MemoryReport` of two regions.
 
-    arena: what is reserved for the call, exactly. segments: the most that is requested besides at one time, with the
-    results of sizes that are not static. `is_exact` is about the segments.
+    arena: the bytes reserved for the call, exactly. segments: the most bytes requested in addition at one time,
+    including results without a static size. `is_exact` is about the segments.
     """
 
     arena: int

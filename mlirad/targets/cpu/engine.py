@@ -1,4 +1,4 @@
-"""The one place that talks to LLVM: optimise, compile, link into the process, unload. Safe to use from several threads.
+"""The only file that talks to LLVM: optimise, compile, link into the process, unload. Thread-safe.
 
 Reads: LLVM IR text, or object code. Writes: IR, assembly, object code, addresses. Leaves: nothing of a freed `Library`.
 """
@@ -28,9 +28,10 @@ from mlirad.targets.cpu.runtime import MAIN_THREAD
 _OPTIMISATION = 2
 
 FINISHED = "; no loop here is left to be vectorised"
-"""The first line of IR whose loops, if any, are loops of vectors: cleaning up each function by itself is enough."""
+"""The first line of IR in which all loops are vector loops: it is enough to clean up each function by itself."""
 
-# What LLVM's code generator may call, besides what the emitter calls by name. Each also as `...f`, for float.
+# Functions that LLVM's code generator may call, besides those that the emitter calls by name. Each also as `...f`, for
+# float.
 _MATH = """
     acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf exp exp10 exp2 expm1 floor fma fmax fmin fmod
     ldexp log log10 log1p log2 nearbyint pow rint round roundeven sin sincos sinh sqrt tan tanh trunc
@@ -45,7 +46,7 @@ _PYTHON = (
 )
 _LIBRARIES = {"linux": "libm.so.6", "darwin": "libSystem.B.dylib"}
 
-# Where Python handles signals: code that runs there for long looks for them. After a fork it is the thread that forked.
+# The thread in which Python handles signals: long-running code in it polls. After a fork it is the thread that forked.
 _main_thread = ctypes.c_uint64(threading.main_thread().ident or 0)
 
 
@@ -77,18 +78,19 @@ def host_vector_bytes() -> int:
 
 @cache
 def has_halves() -> bool:
-    """Whether the host has instructions that convert float16; the functions that LLVM would call are not there."""
+    """Whether the host has instructions that convert float16; LLVM would otherwise call functions that do not exist
+    here."""
     return "sse2" not in _features() or bool(_features().get("f16c"))
 
 
 @cache
 def host_name() -> str:
-    """The processor's architecture and model, as LLVM names them."""
+    """The processor's architecture and model, in LLVM's names."""
     return f"{llvm.get_process_triple().partition('-')[0]} {llvm.get_host_cpu_name()}"
 
 
 def host_fingerprint() -> str:
-    """What object code depends on: LLVM, the platform, the processor and its features."""
+    """Everything that object code depends on: LLVM, the platform, the processor and its features."""
     version = ".".join(map(str, llvm.llvm_version_info))
     words = (llvmlite.__version__, version, llvm.get_process_triple(), llvm.get_host_cpu_name(), _flattened())
     return ";".join((*words, f"O{_OPTIMISATION}"))
@@ -96,17 +98,17 @@ def host_fingerprint() -> str:
 
 @cache
 def _flattened() -> str:
-    """The host's features, and that elements far apart are not to be loaded by one instruction.
+    """The host's features, with slow gathers turned off: elements far apart are not loaded by one instruction.
 
-    LLVM considers a gather of four cheaper than four loads. It is not on processors with mitigations against leaks: a
-    loop along the column of a matrix took twice the time of one that loads its elements.
+    LLVM considers a gather of four elements cheaper than four loads. On processors with mitigations against leaks it is
+    not: a loop along the column of a matrix took twice as long as with separate loads.
     """
     features = llvm.get_host_cpu_features().flatten()
     return features + (",+prefer-no-gather,+prefer-no-scatter" if "sse2" in _features() else "")
 
 
 def runtime_symbols() -> dict[str, int]:
-    """Addresses of the C library's functions. The same `free` and `aligned_alloc` that Python sees through ctypes."""
+    """Addresses of the C library's functions. `free` and `aligned_alloc` are those that Python sees through ctypes."""
     return dict(_symbols())
 
 
@@ -120,7 +122,7 @@ def _symbols() -> dict[str, int]:
         found[symbol] = ctypes.cast(getattr(ctypes.pythonapi, symbol), ctypes.c_void_p).value or 0
     for symbol in (*_LIBC, *_MATH.split(), *[f"{name}f" for name in _MATH.split()]):
         for library in libraries:
-            # An older C library lacks some (exp10, roundeven); linking fails if one of those is really needed.
+            # An older C library lacks some (exp10, roundeven); linking fails if one of them is really needed.
             if hasattr(library, symbol):
                 found[symbol] = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value or 0
                 break
@@ -128,7 +130,7 @@ def _symbols() -> dict[str, int]:
 
 
 class _Compiler:
-    """LLVM's objects that are made once: the target machine, and what it is known by."""
+    """LLVM's objects that are created once: the target machine, and its identification."""
 
     def __init__(self) -> None:
         llvm.initialize_native_target()
@@ -146,10 +148,10 @@ class _Compiler:
 
 
 class _Session:
-    """One JIT, and in it the library of the C library's functions, to which all other libraries in it are linked.
+    """A JIT with a library of the C library's functions, to which all its other libraries are linked.
 
-    A JIT keeps some 4 KiB of each unloaded library, so a new JIT is made after some libraries. An old one is freed with
-    the last library in it.
+    A JIT keeps some 4 KiB of each unloaded library, so a new JIT is created after some libraries. An old one is freed
+    with its last library.
     """
 
     SYMBOLS = "mlirad.symbols"
@@ -165,7 +167,7 @@ class _Session:
 
 
 _compiler: list[_Compiler] = []
-_sessions: list[_Session] = []  # the one for the next library
+_sessions: list[_Session] = []  # the current one comes last
 
 
 def _get_compiler() -> _Compiler:
@@ -177,7 +179,7 @@ def _get_compiler() -> _Compiler:
 
 
 def _get_session() -> _Session:
-    """The JIT for one more library."""
+    """The JIT for the next library."""
     machine = _get_compiler().machine
     with _lock:
         if not _sessions or _sessions[0].libraries >= _Session.MOST_LIBRARIES:
@@ -188,7 +190,7 @@ def _get_session() -> _Session:
 
 @contextmanager
 def _parsed(text: str) -> Iterator[llvm.ModuleRef]:
-    """A verified module in a context of its own, so that it is freed completely."""
+    """A verified module in its own context, so that it is freed completely."""
     compiler = _get_compiler()
     context = llvm.create_context()
     with llvm.parse_assembly(text, context) as module:
@@ -215,10 +217,10 @@ def _optimise(module: llvm.ModuleRef, *, is_finished: bool) -> None:
 
 
 def _clean_up() -> llvm.FunctionPassManager:
-    """The passes that are worth their time in functions whose loops are finished.
+    """The passes that pay in functions with finished loops.
 
-    LLVM's own clean-up takes six times as long, for code that is as fast: the emitter's loops are rotated, and the code
-    generator moves what does not change out of them and shares what is equal.
+    LLVM's own clean-up takes six times as long, without faster code: the emitter's loops are rotated already, and the
+    code generator hoists loop-invariant code and shares common subexpressions.
     """
     passes = llvm.create_new_function_pass_manager()
     passes.add_sroa_pass()
@@ -236,8 +238,7 @@ _Passes = TypeVar("_Passes", llvm.ModulePassManager, llvm.FunctionPassManager)
 
 @contextmanager
 def _freed(passes: _Passes) -> Iterator[_Passes]:
-    """Passes, freed in the end. llvmlite does not free them: their class inherits a `_dispose` that does nothing before
-    the real one."""
+    """Free passes at the end. llvmlite does not: their class inherits an empty `_dispose` before the real one."""
     try:
         yield passes
     finally:
@@ -246,20 +247,20 @@ def _freed(passes: _Passes) -> Iterator[_Passes]:
 
 
 def optimise(text: str) -> str:
-    """LLVM IR after LLVM's O2 pipeline, the vectorisers included, or after a clean-up where loops are finished."""
+    """LLVM IR after LLVM's O2 pipeline, including the vectorisers, or after a clean-up if loops are finished."""
     with _parsed(text) as module:
         _optimise(module, is_finished=text.startswith(FINISHED))
         return str(module)
 
 
 def assemble(text: str) -> str:
-    """The host's assembly for IR that is optimised already."""
+    """The host's assembly for optimised IR."""
     with _parsed(text) as module:
         return _get_compiler().machine.emit_assembly(module)
 
 
 def compile_object(text: str, *, is_optimised: bool = False) -> bytes:
-    """Optimise IR, unless it is optimised already, and compile it to an object file."""
+    """Optimise IR, unless it is already optimised, and compile it to an object file."""
     with _parsed(text) as module:
         if not is_optimised:
             _optimise(module, is_finished=text.startswith(FINISHED))
@@ -270,7 +271,7 @@ class Library:
     """Object code linked into the process. It is unloaded when this object is freed."""
 
     def __init__(self, code: bytes, exports: tuple[str, ...], symbols: Mapping[str, int] | None = None):
-        """symbols: the addresses of what the code refers to besides the C library's functions."""
+        """symbols: addresses that the code refers to, besides the C library's functions."""
         self._session = _get_session()
         builder = llvm.JITLibraryBuilder().add_object_img(code)
         builder.add_jit_library(_Session.SYMBOLS).add_current_process()
@@ -281,5 +282,5 @@ class Library:
         self._tracker = builder.link(self._session.jit, f"mlirad.{next(_numbers)}")
 
     def __getitem__(self, name: str) -> int:
-        """The address of an exported symbol. (A later look-up would be a second owner, whose end unloads the code.)"""
+        """The address of an exported symbol. (A lookup would create a second owner, whose end unloads the code.)"""
         return self._tracker[name]

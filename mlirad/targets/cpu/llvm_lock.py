@@ -1,18 +1,18 @@
-"""llvmlite's lock, taken in such a way that Ctrl-C cannot leave it taken; and its objects, freed once.
+"""Takes llvmlite's lock such that Ctrl-C cannot leave it locked, and frees llvmlite's objects exactly once.
 
-Reads: llvmlite's lock and its callbacks. Writes: how llvmlite calls LLVM and frees its objects, when this is imported.
-Leaves: a free lock after every call.
+Reads: llvmlite's lock and its callbacks. Writes: on import, how llvmlite calls LLVM and frees its objects. Leaves: an
+unlocked lock after every call.
 
-llvmlite takes its lock in methods that are written in Python. A signal handler may raise there after the lock was taken
-and before `with` knows it, or before it is released. Then every compilation in another thread waits for ever. The
-interpreter's own lock has no such place in a `with` statement.
+llvmlite takes its lock in Python methods. A signal handler may raise there after the lock was taken and before `with`
+is entered, or before it is released. Then every compilation in another thread waits forever. With the interpreter's own
+lock, a `with` statement has no such gap.
 
-llvmlite notes that it has freed an object after it has freed it. Where a handler raises in between, `__del__` frees the
-object once more, and the process is aborted. Here it is noted first: at worst, an object is never freed.
+llvmlite records that it has freed an object only after freeing it. If a handler raises in between, `__del__` frees the
+object again, and the process aborts. Here it is recorded first: at worst, an object is never freed.
 
-A context frees the modules that are left in it, so a module has to be freed before. But a handler may raise before the
-module knows its context, and Python frees objects that refer to each other in any order. Here a module knows its
-context from the first, and does nothing if that was freed before it.
+A context frees its remaining modules, so a module must be freed earlier. But a handler may raise before the module
+knows its context, and Python frees objects that refer to each other in any order. Here a module knows its context from
+the start, and does nothing if the context was freed first.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from llvmlite.binding import ffi
 from llvmlite.binding.module import ModuleRef
 
 lock: threading.RLock = ffi.lib._lock._lock
-"""What every call of LLVM takes."""
+"""The lock that every call of LLVM takes."""
 
 
 def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """A call of a function of LLVM, between the callbacks that are registered for the lock."""
+    """Call a function of LLVM, between the callbacks that are registered for the lock."""
     with lock:
         for acquired, _ in self._lock._cblist:
             acquired()
@@ -41,14 +41,14 @@ def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _close_string(self: Any) -> None:
     """Free the memory of a string."""
-    pointer = getattr(self, "_ptr", None)  # none if the string was interrupted while it was made
+    pointer = getattr(self, "_ptr", None)  # absent if its constructor was interrupted
     self._ptr = None
     if pointer is not None and self._owned:
         ffi.lib.LLVMPY_DisposeString(pointer)
 
 
 def _close_object(self: Any) -> None:
-    """Free an object of LLVM, unless it belongs to another one."""
+    """Free an object of LLVM, unless another object owns it."""
     try:
         if not self._closed and not self._owned:
             self._owned = True
@@ -58,7 +58,7 @@ def _close_object(self: Any) -> None:
 
 
 def _make_module(self: Any, module_ptr: Any, context: Any) -> None:
-    """A module, which knows its context first."""
+    """Create a module that knows its context from the start."""
     self._context = context
     ffi.ObjectRef.__init__(self, module_ptr)
 

@@ -1,4 +1,4 @@
-"""The manifest of an object: its functions' signatures and its error table, as JSON in a constant that it exports.
+"""The manifest of an object file: its functions' signatures and its error table, as JSON in an exported constant.
 
 Reads: `EntrySignature` and `ErrorEntry`. Writes: zero-terminated bytes, and reads them back. Leaves: nothing.
 """
@@ -18,7 +18,7 @@ ENTRIES = "mlirad.entries"  # the addresses of the functions, in the manifest's 
 
 @dataclass(frozen=True, slots=True)
 class EntrySignature:
-    """The signature of one compiled function: its arguments (outputs included), then what it returns in slots."""
+    """The signature of one compiled function: its arguments (including outputs), then the values returned in slots."""
 
     name: str
     symbol: str
@@ -30,7 +30,7 @@ class EntrySignature:
 
     @property
     def inputs(self) -> tuple[PassedValue, ...]:
-        """The arguments that the caller gives: all but the outputs."""
+        """The arguments that the caller passes: all except the outputs."""
         return tuple(passed for passed in self.arguments if not passed.is_output)
 
     @property
@@ -40,7 +40,8 @@ class EntrySignature:
 
 @dataclass(frozen=True, slots=True)
 class ErrorEntry:
-    """One way in which a compiled function can fail: Python's exception, its message (with {0} and {1}), the place."""
+    """One possible error of a compiled function: Python's exception, its message (with {0} and {1}), and the
+    location."""
 
     exception: str
     message: str

@@ -1,7 +1,7 @@
-"""The memory that a call needs, computed from the module alone: the report behind `Lowered.memory()`.
+"""The memory that a call needs, computed from the module alone: the report of `Lowered.memory()`.
 
-Reads: a module of stage `bufferized`, and the final sizes of the arenas. Writes: nothing. Gives: a report. What the
-analysis cannot follow is a bound, and the report says so.
+Reads: a module of stage `bufferized`, and the final sizes of the arenas. Writes: nothing. Gives: a report. Where the
+analysis is not exact, it gives a bound, and the report says so.
 
 It follows how emitted code allocates and frees blocks (`emit/scf.py`, `emit/func.py`): a loop that carries no array
 frees at the end of each trip what the trip allocated; a call frees what it allocated and does not return.
@@ -29,19 +29,19 @@ from mlirad.targets.memory_report import BufferReport
 
 _NOTHING = ByteCount()
 _LONGEST = 100
-"""Of more parts, what is the largest of several formulas is bounded by a simpler one."""
+"""With more parts, the maximum of several formulas is bounded by a simpler one."""
 
 
 @dataclass(frozen=True)
 class _Held:
-    """The memory in segments that a piece of code holds at its end, and the most while it runs."""
+    """The memory in segments that a piece of code holds at its end, and its maximum while it runs."""
 
     kept: ByteCount = _NOTHING
     peak: ByteCount = _NOTHING
 
 
 def report_on(module: ModuleOp, name: str, arenas: Mapping[str, int]) -> ArenaReport:
-    """The memory of calls of the public function `name`. arenas: of all functions, as they are in the end."""
+    """The memory of calls of the public function `name`. arenas: the final sizes, for all functions."""
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
     walk = _Walk(functions, arenas)
     entry = functions[name]
@@ -51,13 +51,13 @@ def report_on(module: ModuleOp, name: str, arenas: Mapping[str, int]) -> ArenaRe
 
 
 def arenas_of(module: ModuleOp) -> dict[str, int]:
-    """The bytes of the arenas of the functions of stage `loops`, where nothing is added to them any more."""
+    """The bytes of the arenas of the functions of stage `loops`, in which they are final."""
     functions = [op for op in module.body.block.ops if isinstance(op, func.FuncOp) and not op.is_declaration]
     return {op.sym_name.data: arena_size(op) for op in functions}
 
 
 def _result_bytes(entry: func.FuncOp) -> int:
-    """The bytes of the results that the caller makes."""
+    """The bytes of the results that the caller allocates."""
     attributes = entry.arg_attrs.data if entry.arg_attrs is not None else ()
     types = [
         type
@@ -95,7 +95,7 @@ class _Walk:
         return found
 
     def _growths(self, function: func.FuncOp) -> Iterator[func.CallOp]:
-        """The calls that make an array longer: of the runtime's function, or of one that takes the array over."""
+        """The calls that extend an array: of the runtime's function, or of a function that takes over the array."""
         for op in function.walk():
             if isinstance(op, func.CallOp) and any(isinstance(each.type, MemRefType) for each in op.results):
                 name = op.callee.string_value()
@@ -111,7 +111,7 @@ class _Walk:
         return any(self._grows(each, seen) for each in others)
 
     def _returns_memory(self, function: func.FuncOp, seen: tuple[func.FuncOp, ...] = ()) -> bool:
-        """Whether a caller may get memory that a call has taken."""
+        """Whether a caller may receive memory that a call has allocated."""
         lives = self._memory(function).lives
         for op in function.walk():
             if isinstance(op, memref.AllocOp) and lives.is_returned(op.memref):
@@ -170,7 +170,7 @@ class _Walk:
         kept = sum((each.kept for each in parts), _NOTHING)
         if not any(each.peak != _NOTHING for each in parts):
             return _Held()
-        # What the condition of a while has taken is still there in its body.
+        # Memory allocated by the condition of a while still exists in its body.
         peak = self._largest(parts[0].peak, parts[0].kept + parts[-1].peak) if len(parts) == 2 else parts[0].peak
         trips = memory.sizes.trips(op)
         if may_release(op):
@@ -253,14 +253,14 @@ class _Memory:
     def _grown(
         self, alloc: memref.AllocOp, growths: list[func.CallOp], width: int
     ) -> tuple[ByteCount, ByteCount | None, bool]:
-        """The elements of an array that grows, at most; the trips that fill it; whether the elements are exact."""
+        """An upper bound for the elements of a growing array; the trips that fill it; whether the bound is exact."""
         first = self.sizes.of(alloc.dynamic_sizes[0]).high if alloc.dynamic_sizes else ByteCount.of(needed_bytes(alloc))
         is_plain = len(growths) == 1 and growths[0].callee.string_value().startswith(GROW)
         found = per_trip(growths[0].operands[1]) if is_plain and width else None
         if found is not None:
             loop, step, most = found
             count = self.sizes.trips(loop)
-            # An element more than the last index that is asked for. With small steps the size doubles each time.
+            # One element more than the last requested index. With small steps the size doubles each time.
             needed = count.high * step + (most + 1 - step)
             if count.is_exact and step == most + 1 and step + 15 <= (first.static or 0):
                 return applied("doubled", first, needed), count.high, True

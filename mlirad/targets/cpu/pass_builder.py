@@ -3,9 +3,9 @@
 Reads: a target machine and options. Writes: a builder for one run. Leaves: nothing, or the 1,488 bytes of the callbacks
 if these are not found.
 
-llvmlite makes two objects for a builder, the second one for the callbacks that the first refers to, and deletes only
-the first. A run adds callbacks that refer to its stack, so a builder cannot be kept for another run either. No function
-of llvmlite returns the address of the callbacks, so it is searched in the builder, once.
+For a builder llvmlite creates two objects, the builder and the callbacks that it refers to, and deletes only the first.
+A run adds callbacks that refer to its stack, so a builder cannot be reused for another run either. No function of
+llvmlite returns the address of the callbacks, so the builder is searched for it, once.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ import llvmlite.binding as llvm
 _WORDS = 64
 """How much of a builder, which has 2,192 bytes, is searched."""
 
-# Callbacks begin with an empty list: where its items start, right behind it, their number, and how many there may be.
+# Callbacks begin with an empty list: the address of its items (directly after it), their number, and its capacity.
 _EMPTY_LIST = struct.Struct("=QII")
 _ROOM = 4
 
 
 @contextmanager
 def pass_builder(machine: llvm.TargetMachine, options: llvm.PipelineTuningOptions) -> Iterator[llvm.PassBuilder]:
-    """A builder, for one run of the passes that it gives."""
+    """A builder, for one run of the passes that it creates."""
     place = _place_of_callbacks(machine)
     builder = llvm.create_pass_builder(machine, options)
     callbacks = 0 if place is None else _words(builder)[place]
@@ -39,18 +39,18 @@ def pass_builder(machine: llvm.TargetMachine, options: llvm.PipelineTuningOption
     finally:
         builder.close()
         if callbacks:
-            # Their destructor is not run: it would find lists that fit where they are, of pointers.
+            # Their destructor is not run: it expects lists of pointers that fit in place.
             _free(callbacks)
 
 
 @cache
 def _place_of_callbacks(machine: llvm.TargetMachine) -> int | None:
-    """The word of a builder that refers to its callbacks; None unless it is the only one that can."""
+    """The word of a builder that refers to its callbacks; None unless it is the only candidate."""
     options = llvm.create_pipeline_tuning_options()
     builders = [llvm.create_pass_builder(machine, options) for _ in range(3)]
     words = [_words(each) for each in builders]
     try:
-        memory = os.open("/proc/self/mem", os.O_RDONLY)  # which may be asked for any address
+        memory = os.open("/proc/self/mem", os.O_RDONLY)  # reading any address of it is safe
     except OSError:
         return None
     try:

@@ -1,10 +1,10 @@
-"""The threads that run the blocks of parallel loops: what compiled code calls as `parallel_for`. See pool_code.py.
+"""The threads that run the blocks of parallel loops, and the `parallel_for` that compiled code calls. See pool_code.py.
 
-Reads: the number of threads (`mlirad.threads`). Writes: the addresses of `parallel_for` and `parallel_poll`, made once
-in a process. Leaves: no thread at the end of the process, or across a fork.
+Reads: the number of threads (`mlirad.threads`). Writes: the addresses of `parallel_for` and `parallel_poll`, created
+once per process. Leaves: no thread at the end of the process, or across a fork.
 
 Before a fork each worker finishes its block and stops; parent and child start their own workers when needed. A child
-that was forked without Python's knowledge recognises this by its process number.
+that was forked without Python's knowledge detects this by its process number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mlirad.targets.cpu.runtime import PARALLEL_FOR, PARALLEL_POLL
 
 
 class Pool:
-    """The code, never unloaded: threads may be in it when the process ends."""
+    """The code, never unloaded, because threads may be in it when the process ends."""
 
     def __init__(self, code_cache: CodeCache | None) -> None:
         symbols = {THREADS: threads.address_of_number()}
@@ -35,12 +35,12 @@ class Pool:
         self._is_stopped = ctypes.c_int64.from_address(self._library[STOPPED])
 
         self._turn = forking.new_lock()
-        self._forks = 0  # how many are under way
+        self._forks = 0  # the number of forks in progress
         self._is_over = False
 
     def before_fork(self) -> None:
-        """Until no fork is under way, everyone works alone: the end of one must not call back workers that another
-        waits for."""
+        """Until no fork is in progress, every call runs alone: the end of one fork must not restart workers while
+        another fork waits for them to stop."""
         with self._turn:
             self._forks += 1
             self._stop()
@@ -52,7 +52,7 @@ class Pool:
                 self._is_stopped.value = 0
 
     def after_fork_in_child(self) -> None:
-        """The forks of other threads are not this process's."""
+        """The forks of other threads do not exist in this process."""
         self._forks = 0
         self.after_fork()
 
@@ -71,9 +71,9 @@ _lock = forking.new_lock()
 
 
 def the_pool(code_cache: CodeCache | None = None) -> Pool:
-    """The pool of this process. code_cache: keeps its code on disk, if it is to be made.
+    """The pool of this process. code_cache: keeps its code on disk, if it has to be compiled.
 
-    Raises ValueError if MLIRAD_NUM_THREADS is no number of threads.
+    Raises ValueError if MLIRAD_NUM_THREADS is not a valid number of threads.
     """
     if not _pool:
         with _lock:

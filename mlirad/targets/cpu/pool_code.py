@@ -4,17 +4,17 @@ Reads: nothing. Writes: text. Leaves: nothing.
 
     i32 parallel_for(ptr context, ptr task, ptr captured, i64 count)
 
-runs task(captured, i, i + 1, job) for each i below count and returns when all are done: 0, or INTERRUPTED if a signal
-handler has raised; then some blocks were not run. The calling thread takes part, and checks for signals between blocks.
-A task with much work regularly calls
+runs task(captured, i, i + 1, job) for each i below count and returns when all are done. It returns 0, or INTERRUPTED if
+a signal handler has raised; then some blocks were not run. The calling thread takes part, and checks for signals
+between blocks. A task with much work regularly calls
 
     i64 parallel_poll(ptr job)
 
-which checks for signals, too, if its thread has to, and returns the next budget of operations, or 0 if the call is
+which also checks for signals, if its thread has to, and returns the next budget of operations, or 0 if the call is
 abandoned: then the task returns at once.
 
-The workers help one call at a time. A call that comes meanwhile, from another thread or from a signal handler, runs its
-blocks alone. The data of a call is on its own stack, so calls do not disturb one another.
+The workers help one call at a time. A call that arrives in the meantime, from another thread or from a signal handler,
+runs its blocks alone. The data of a call is on its own stack, so calls do not disturb one another.
 
 Workers are threads of the C library, which block all signals and never touch Python. They are started by the first
 call that has work for them.
@@ -43,13 +43,13 @@ PTHREAD = (
     "pthread_sigmask",
     "sigfillset",
 )
-"""What it calls of the C library."""
+"""The functions of the C library that it calls."""
 
 _MOST_WORKERS = MOST_THREADS - 1
-_ROOM = 128  # bytes: more than any C library's mutex, condition or set of signals takes
+_ROOM = 128  # bytes: more than any C library's mutex, condition or signal set needs
 
-# A job: a call's task, and how far it is. `next` is taken by whoever adds to it; `is.left` is set by the caller, when
-# it gives up; the rest is guarded by the mutex.
+# A job: a call's task, and its progress. `next` is claimed by an atomic add; `is.left` is set by the caller when it
+# gives up; the rest is guarded by the mutex.
 _FIELDS = {
     "task": "ptr",
     "captured": "ptr",
@@ -67,7 +67,7 @@ def _field(name: str) -> str:
     return f"getelementptr inbounds {_JOB}, ptr %job, i32 0, i32 {list(_FIELDS).index(name)}"
 
 
-# What who works at a job knows of it.
+# The fields of a job that its participants read.
 _JOB_READ = f"""\
   %task.p = {_field("task")}
   %task = load ptr, ptr %task.p, align 8
@@ -361,6 +361,6 @@ done:
 
 
 def pool_text() -> str:
-    """All of it, and what it needs of the runtime. The number of threads is a symbol, THREADS."""
+    """The whole text, including what it needs of the runtime. The number of threads is a symbol, THREADS."""
     definitions, declarations = runtime_text(["mlirad.poll"])
     return "\n".join([_POOL, *definitions, *declarations.values(), ""])

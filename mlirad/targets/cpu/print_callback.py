@@ -1,7 +1,8 @@
-"""What compiled code calls to print: Python, through a C function that takes the interpreter's lock by itself.
+"""The function that compiled code calls to print: Python, through a C function that takes the interpreter's lock
+itself.
 
-Reads: the text that the call carries, and the slots that `emit/print_call.py` has filled. Writes: what is printed.
-Leaves: an exception, if one is raised, in the context of the call.
+Reads: the text in the call, and the slots filled by `emit/print_call.py`. Writes: the printed text. Leaves: an
+exception, if one is raised, in the context of the call.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ PRINT = "mlirad_print"
 
 
 def to_bytes(printed: Printed, ranks: Sequence[int]) -> bytes:
-    """What the call carries: what is printed, and the rank of each value, -1 of a number."""
+    """The call's data: the printed template, and the rank of each value, -1 for a number."""
     return json.dumps(list(ranks)).encode() + b"\n" + printed.to_bytes()
 
 

@@ -1,13 +1,13 @@
-"""The few functions that compiled code calls at run time, as LLVM IR, and the layout of the context that they work on.
+"""The few functions that compiled code calls at run time, as LLVM IR, and the layout of their context.
 
-Reads: the names that an emitted module uses. Writes: their text, with what they need in turn. Leaves: nothing.
+Reads: the names that an emitted module uses. Writes: their text, with the functions that they need. Leaves: nothing.
 
 A call's dynamic memory is a table of blocks in its context. Blocks are used in order, grown in place if their capacity
 allows, and freed all at once by setting the number in use to 0: the next call finds them, at their largest size, in the
 same order. A block is a header of 64 bytes and its data, aligned to 64 bytes.
 
 The memory of a call is what it requested, not the capacity of its blocks: each header has the bytes requested from its
-block and from all blocks before it. So freeing blocks needs no counting, and the count depends on the call alone.
+block and from all blocks before it. So freeing blocks needs no counting, and the count depends only on the call.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ ERROR_ARGUMENT_0 = 8
 ERROR_ARGUMENT_1 = 16
 SEGMENTS = 24  # the table of blocks
 SEGMENT_BYTES = 32  # capacity of all blocks together
-HIGH_WATER = 40  # the most that it ever was
+HIGH_WATER = 40  # its maximum so far
 USED = 48  # blocks of the table in use
 CAPACITY = 56  # entries of the table
 STACK_LIMIT = 64  # the lowest stack address that a call may reach
-STACK_BOTTOM = 72  # what the caller of this one call knows that to be, if it is not null
-PEAK = 80  # the most bytes that were asked for at one time, in the last call
-BUDGET = 88  # how many operations, roughly, may pass before the next look at the clock
-NEXT_LOOK = 96  # when, in nanoseconds, signals are looked for again
-RAISED = 104  # what a signal's handler has raised: type, value and traceback, as PyErr_Fetch gives them
+STACK_BOTTOM = 72  # the same as known to the caller of this call, if not null
+PEAK = 80  # the most bytes that were requested at one time, in the last call
+BUDGET = 88  # roughly how many operations may run before the next look at the clock
+NEXT_LOOK = 96  # the time, in nanoseconds, of the next poll for signals
+RAISED = 104  # the exception of a signal handler: type, value and traceback, in the order of PyErr_Fetch
 CONTEXT_BYTES = 192
 
 # Codes that a call returns, besides 0 and the numbers of the table of errors.
@@ -41,17 +41,17 @@ FIRST_BUDGET = 1 << 22  # a few milliseconds
 _FOREVER = 1 << 62
 _BETWEEN_LOOKS = 64_000_000  # nanoseconds
 _MONOTONIC = 6 if sys.platform == "darwin" else 1
-PARALLEL_FOR = "mlirad_parallel_for"  # a symbol: what shares the blocks of a loop among threads; see pool_code.py
-PARALLEL_POLL = "mlirad_parallel_poll"  # a symbol: what those who are at such a block ask now and then
-MAIN_THREAD = "mlirad_main_thread"  # a symbol: the identifier of the thread that Python handles signals in
+PARALLEL_FOR = "mlirad_parallel_for"  # a symbol: runs the blocks of a loop in threads; see pool_code.py
+PARALLEL_POLL = "mlirad_parallel_poll"  # a symbol: the function that threads call regularly while they run such a block
+MAIN_THREAD = "mlirad_main_thread"  # a symbol: the identifier of the thread in which Python handles signals
 
 # The header of a block.
-_INDEX = 8  # its place in the table; its capacity is before it
+_INDEX = 8  # its index in the table; its capacity precedes it
 _MARKED = 16
-_ASKED = 24  # the bytes asked for
-_BEFORE = 32  # the bytes asked of the blocks before it
+_ASKED = 24  # the bytes requested from it
+_BEFORE = 32  # the bytes requested from the blocks before it
 HEADER_BYTES = 64
-# What a call may use of a stack of unknown size: less than any thread has.
+# The part of a stack of unknown size that a call may use: less than any thread has.
 STACK_BYTES = 96 << 10
 _MARK = 0x6D6C697261640001
 
@@ -76,7 +76,7 @@ _EXTERNAL = {
 }
 
 _PARTS: dict[str, _Part] = {
-    # Whether so many bytes can be allocated now. (`nobuiltin`: else LLVM says yes without asking.)
+    # Whether this many bytes can be allocated now. (Without `nobuiltin`, LLVM would assume yes.)
     "mlirad.has_memory": _Part(
         """
 define internal i1 @mlirad.has_memory(i64 %bytes) noinline nounwind {
@@ -90,8 +90,9 @@ entry:
 }""",
         ("aligned_alloc", "free"),
     ),
-    # After so much work: the next budget, or 0 if a signal's handler has raised. Only the main thread has to look.
-    # Handlers may run anything; what they do to arrays of the call is not seen in order, as the attributes say.
+    # After a budget of work: the next budget, or 0 if a signal handler has raised. Only the main thread polls.
+    # Handlers may run anything; the attributes say that the order of their accesses to the call's arrays does not
+    # matter.
     "mlirad.poll": _Part(
         f"""
 @{MAIN_THREAD} = external global i64, align 8
@@ -145,7 +146,7 @@ go:
             "clock_gettime",
         ),
     ),
-    # A new block of at least so many bytes, counted in the context but not in its table; null if there is no memory.
+    # A new block of at least this size, counted in the context but not in its table; null if there is no memory.
     "mlirad.block": _Part(
         f"""
 define internal ptr @mlirad.block(ptr %ctx, i64 %bytes) noinline nounwind {{
@@ -278,7 +279,7 @@ none:
 }}""",
         ("mlirad.block", "mlirad.drop", "realloc", "llvm.memset.p0.i64"),
     ),
-    # Count the bytes now requested from a block, if they are more. The counts of the blocks after it grow by as much.
+    # Set the bytes requested from a block, if they are more. The counts of the blocks after it grow by the same amount.
     "mlirad.recount": _Part(
         f"""
 define internal void @mlirad.recount(ptr %ctx, ptr %block, i64 %bytes) noinline nounwind {{
@@ -327,8 +328,8 @@ done:
   ret void
 }}"""
     ),
-    # The data of a block with room for %new bytes; the first %old bytes are kept. What is in no block (the arena's)
-    # is copied into one. Null if there is no memory; then the old block is still the call's.
+    # The data of a block with room for %new bytes; the first %old bytes are kept. Data outside of blocks (in the arena)
+    # is copied into one. Null if there is no memory; then the call still owns the old block.
     "mlirad.grow": _Part(
         f"""
 define internal ptr @mlirad.grow(ptr %ctx, ptr %data, i64 %old, i64 %new) noinline nounwind {{
@@ -383,7 +384,7 @@ none:
 }}""",
         ("mlirad.block", "mlirad.drop", "mlirad.alloc", "mlirad.recount", "llvm.memcpy.p0.p0.i64"),
     ),
-    # Whether an array's memory was there when so many blocks were in use.
+    # Whether an array's memory was allocated when this number of blocks was in use.
     "mlirad.is_older": _Part(
         f"""
 define internal i1 @mlirad.is_older(ptr %data, i64 %used) nounwind {{

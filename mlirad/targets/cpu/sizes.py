@@ -1,7 +1,7 @@
-"""Integers of a module as formulas in what is known only at run time: trip counts, sizes, arguments.
+"""Integers of a module as formulas of numbers known only at run time: trip counts, sizes, arguments.
 
-Reads: integers of a function of stage `bufferized`. Writes: nothing. Gives: formulas. What it cannot follow becomes an
-unknown, named after its source line.
+Reads: integers of a function of stage `bufferized`. Writes: nothing. Gives: formulas. An integer that it cannot express
+becomes an unknown, named after its source line.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from mlirad.targets.byte_counts import Applied, ByteCount, Unknown, applied, lar
 
 _CASTS = (arith.IndexCastOp, arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp)
 _DEEPEST = 40
-"""So many operations are followed, one into the other."""
+"""The maximal depth of operations that is followed."""
 _LONGEST = 12
-"""A formula of more parts becomes an unknown: it would be unreadable, and nested formulas grow without a bound."""
+"""A formula with more parts becomes an unknown: it would be unreadable, and nested formulas grow without bound."""
 
 _ZERO = ByteCount()
 _Op = TypeVar("_Op", bound=Operation)
@@ -47,7 +47,7 @@ class Between:
 
 
 class Sizes:
-    """The integers of one function. Numbers that count something are taken to be not negative."""
+    """The integers of one function. Counts are assumed to be non-negative."""
 
     def __init__(self, function: func.FuncOp) -> None:
         self._loops: dict[SSAValue, scf.ForOp] = {}
@@ -62,14 +62,14 @@ class Sizes:
                 self._loops.setdefault(stripped(op.ub), op)
 
     def trips(self, loop: Operation) -> Between:
-        """The trip count of one execution of a loop; an unknown where it cannot be found."""
+        """The trip count of one execution of a loop; an unknown if it cannot be found."""
         if isinstance(loop, scf.ForOp) and counts_from_zero(loop):
             known = self.of(loop.ub)
             return Between(applied("max", known.low, _ZERO) if known.low.static is not None else known.low, known.high)
         return Between.exactly(self.unknown("trips", loop, loop))
 
     def unknown(self, what: str, key: object, at: Operation | None) -> ByteCount:
-        """A new number of that name, or the existing one for `key`."""
+        """A new unknown with that name, or the existing one for `key`."""
         place = None if at is None else from_location(at.location)
         name = f"{what}({'?' if place is None else place.lineno})"
         keys = self._names.setdefault(name, [])
@@ -108,9 +108,9 @@ class Sizes:
             return Between.exactly(self.unknown("trips", value, self._loops[value]))
         if value.block is self._entry:
             return Between.exactly(ByteCount.of(Unknown(f"argument({value.index})")))
-        return Between(_ZERO, self.unknown("size", value, loop))  # it may be another one each time
+        return Between(_ZERO, self.unknown("size", value, loop))  # it may differ each time
 
-    # what ops give
+    # the results of ops
 
     def _constant(self, op: arith.ConstantOp, depth: int) -> Between | None:
         return Between.exactly(ByteCount.of(op.value.value.data)) if isinstance(op.value, IntegerAttr) else None
@@ -138,7 +138,7 @@ class Sizes:
         place = from_location(op.location)
         if op.result not in self._loops and place is not None and place.lineno in self._lines:
             found = self.of(other, depth)
-            # The trip count of a loop that is cut up: its own name says more than the name of its bound.
+            # The trip count of a loop that is cut into parts: its own name says more than that of its bound.
             is_opaque = found.is_exact and len(found.high.terms) == 1 and _is_given(found.high)
             return Between.exactly(self.unknown("trips", op, op)) if is_opaque else _from_zero(found)
         return None if op.result in self._loops else _from_zero(self.of(other, depth))
@@ -194,7 +194,7 @@ _RULES: dict[type[Operation], Callable[..., Between | None]] = {
 
 
 def _from_zero(found: Between) -> Between:
-    """At least 0, as counts are."""
+    """Clamped to at least 0, as for counts."""
     if found.high.static is not None and found.high.static < 0:
         return Between.exactly(_ZERO)
     if found.is_exact and found.high.covers(_ZERO):
@@ -213,7 +213,7 @@ def _tells_more(found: Between) -> bool:
 
 
 def _is_given(count: ByteCount) -> bool:
-    """Whether it is one unknown, which compiled code is given or reads."""
+    """Whether it is a single unknown, which compiled code receives or reads."""
     ((atoms, factor),) = count.terms
     return factor == 1 and len(atoms) == 1 and isinstance(atoms[0], Unknown)
 
@@ -231,7 +231,7 @@ def _made_by(value: SSAValue, kind: type[_Op]) -> _Op | None:
 
 
 def _floor_division(op: arith.SelectOp) -> tuple[SSAValue, SSAValue] | None:
-    """x and k of x // k, as `dialect.division` spells it, where x is not negative and k is positive."""
+    """x and k of x // k, as `dialect.division` spells it, if x is not negative and k is positive."""
     inner: SSAValue = op.rhs
     for _ in range(3):
         if (division := _made_by(inner, arith.DivSIOp)) is not None:
@@ -245,7 +245,7 @@ def _floor_division(op: arith.SelectOp) -> tuple[SSAValue, SSAValue] | None:
 
 
 def _ceil_sqrt_of(op: scf.WhileOp) -> SSAValue | None:
-    """n, if the loop counts k from 1 while k k < n, as that over checkpoints does."""
+    """n, if the loop counts k from 1 while k k < n, as the loop over checkpoints does."""
     if len(op.results) != 1 or constant_int(op.operands[0]) != 1:
         return None
     (k,) = op.before_region.block.args
@@ -261,7 +261,7 @@ def _ceil_sqrt_of(op: scf.WhileOp) -> SSAValue | None:
 
 
 def per_trip(index: SSAValue) -> tuple[Operation, int, int] | None:
-    """a and b of an index that is a i + b in trip i of a loop, and that loop; a and b numbers."""
+    """a and b of an index that is a i + b in trip i of a loop, and that loop; a and b are constants."""
     form = linear_form(stripped(index))
     if len(form.terms) != 1:
         return None

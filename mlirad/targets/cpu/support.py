@@ -1,4 +1,5 @@
-"""What the target cpu does not take. Reads: the module of stage `optimized`. Writes: nothing. Leaves: TargetErrors."""
+"""Finds what the cpu target does not support. Reads: the module of stage `optimized`. Writes: nothing. Leaves:
+TargetErrors."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _WIDTHS = (1, 8, 16, 32, 64)
 
 
 def problems_in(module: ModuleOp) -> list[TargetError]:
-    """One error for each thing, with its place."""
+    """One error for each problem, with its location."""
     problems: list[TargetError] = []
     for op in ops_inside(module):
         if op.name.startswith("ad.") and not isinstance(op, NdOp):

@@ -1,7 +1,7 @@
 """Reads: the module of stage `optimized`. Writes: stages linalg to asm, object code, an artifact. Leaves: nothing.
 
-LLVM is imported when it is used, and xDSL when a stage is run: options are checked without either, and existing object
-code is loaded without xDSL.
+LLVM is imported when it is first used, and xDSL when a stage is run: options are checked without either, and existing
+object code is loaded without xDSL.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from mlirad.targets.memory_report import MemoryReport
 
 WIDTHS = (16, 32, 64)
-"""Bytes of the vectors that processors have registers for."""
+"""The vector sizes, in bytes, that processors have registers for."""
 
 
 @dataclass(frozen=True)
 class CpuTarget(Target):
-    """The host's processor. `vector_bytes`: width of the vectors, one of WIDTHS, also if the processor has narrower
-    registers; by default the width of the widest ones that pay.
+    """The host's processor. `vector_bytes`: the width of the vectors, one of WIDTHS, even if the processor has narrower
+    registers; by default the widest one that pays.
 
     parallel: whether threads share the work of large nests. fastmath: whether arithmetic may be rounded in another
     order.
@@ -118,7 +118,7 @@ class CpuTarget(Target):
 
 
 def _passes(make: Callable[[], list[ModulePass]]) -> Callable[[ModuleOp], ModuleOp]:
-    """A stage that runs passes in place. They are imported when the stage is run, not when the target is found."""
+    """A stage that runs passes in place. They are imported when the stage runs, not when the target is found."""
 
     def run(module: ModuleOp) -> ModuleOp:
         from xdsl.context import Context
@@ -150,7 +150,7 @@ def _linalg(parallel: bool, fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
     from mlirad.lowering.to_linalg.widen_halves import WidenHalves
 
-    # A nest that stores an array and adds up its columns could only be shared without vectors.
+    # A nest that stores an array and sums its columns could only be shared without vectors.
     merging = [] if parallel else [MergeNests()]
     return [WidenHalves(), DelayClears(), GatherSlices(), NdToLinalg(fastmath=fastmath), *merging]
 
@@ -160,7 +160,7 @@ def _bufferized(parallel: bool) -> list[ModulePass]:
     from mlirad.lowering.to_buffers.plan_arena import PlanArena
     from mlirad.lowering.to_buffers.share_rows import ShareRows
 
-    # Threads share nests, not the rows of several.
+    # Threads share single nests, not the rows of several nests.
     return [Bufferize(), PlanArena()] if parallel else [Bufferize(), ShareRows(), PlanArena()]
 
 

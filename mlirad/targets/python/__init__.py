@@ -1,4 +1,4 @@
-"""The debugger's view: the optimized program as NumPy source, which CPython runs."""
+"""The view for debugging: the optimized program as NumPy source, which CPython runs."""
 
 from mlirad.targets.python.target import PythonTarget
 

@@ -1,4 +1,4 @@
-"""Which arrays are one array throughout, changed in place.
+"""Finds values that are the same array, changed in place.
 
 Reads: a function, and its moves. Writes: nothing. Leaves: the moves that a printed function may make.
 """
@@ -15,8 +15,8 @@ from mlirad.analysis.moves import ArrayMoves
 
 
 def moves_of(function: func.FuncOp, is_public: bool) -> ArrayMoves:
-    """The moves of a function. An argument of a public one that is given another array's content at the end must not
-    live on as something else: it is not moved."""
+    """The moves of a function. For a public function, an argument that receives another array's contents at the end
+    must not be reused for another value: it is not moved."""
     entry = function.body.block
     end = entry.last_op
     assert end is not None
@@ -61,7 +61,7 @@ def stays(moves: ArrayMoves, value: SSAValue, start: SSAValue) -> bool:
 
 
 def is_in_place(moves: ArrayMoves, op: scf.ForOp | scf.WhileOp, number: int) -> bool:
-    """Whether a loop changes an array that it carries in place, from the first trip to the last."""
+    """Whether a loop changes a carried array in place, from the first trip to the last."""
     loop = Loop(op)
     carry = loop.carry(number)
     if not is_tensor(carry.init):

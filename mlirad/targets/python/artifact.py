@@ -1,7 +1,7 @@
 """Runs a printed program.
 
-Reads: a `Program`, arguments. Writes: the arrays of the caller that it changes. Leaves: results, or the exception of a
-check at the user's line.
+Reads: a `Program`, arguments. Writes: the caller's arrays that it changes. Leaves: results, or the exception of a check
+at the user's line.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class PythonArtifact(Artifact):
         )
 
     def _place(self, traceback: TracebackType | None) -> SourceLocation | None:
-        """Where in the user's source the line comes from that raised an exception itself."""
+        """The location in the user's source of the line that raised the exception."""
         while traceback is not None and traceback.tb_next is not None:
             traceback = traceback.tb_next
         if traceback is None or traceback.tb_frame.f_code.co_filename != self.filename:
@@ -84,12 +84,12 @@ class PythonArtifact(Artifact):
 
 
 def _as_source_has(value: Any) -> Any:
-    """An array; of the words of a random generator, the generator, whose methods the source calls."""
+    """An array; for the words of a random generator, the generator, whose methods the source calls."""
     return generator_of(value) if is_words(value) else value
 
 
 def _owned(array: Any) -> np.ndarray:
-    """An array that is no view. Of a generator, its words."""
+    """An array that is not a view; for a generator, its words."""
     if isinstance(array, np.random.Generator):
         return words_of(array)
     return array if array.base is None and array.flags.c_contiguous else np.array(array, order="C")

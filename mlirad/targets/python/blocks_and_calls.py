@@ -1,7 +1,7 @@
 """Loops, branches, calls and returns as statements.
 
-Reads: scf and func, whose blocks a `FunctionWriter` writes. Writes: statements. Leaves: which variables arrays are in
-that loops and branches change in place.
+Reads: scf and func; a `FunctionWriter` writes their blocks. Writes: statements. Leaves: the variables of arrays that
+loops and branches change in place.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mlirad.targets.python.writer import FunctionWriter, copied, is_exact_type, 
 
 
 def _enter(writer: FunctionWriter, op: scf.ForOp | scf.WhileOp, shift: int) -> list[int]:
-    """Assign what a loop carries. Gives the numbers of what its body assigns at its end."""
+    """Assign a loop's initial carries. Returns the numbers of the carries that its body assigns at its end."""
     loop = Loop(op)
     numbers: list[int] = []
     pairs: list[tuple[SSAValue, NumpyText]] = []
@@ -61,7 +61,7 @@ def _enter(writer: FunctionWriter, op: scf.ForOp | scf.WhileOp, shift: int) -> l
 
 
 def _exact_carries(writer: FunctionWriter, op: scf.ForOp | scf.WhileOp) -> list[bool]:
-    """Which of the numbers that a loop carries are certainly NumPy's."""
+    """Which of the numbers that a loop carries are certainly NumPy numbers."""
     values = Loop(op).region_args[0]
     return [is_exact_type(value.type) or not writer.is_small(value) for value in values]
 
@@ -72,7 +72,7 @@ def _copy_all(writer: FunctionWriter, pairs: Sequence[tuple[SSAValue, NumpyText]
 
 
 def _leave(writer: FunctionWriter, end: Operation, targets: Sequence[SSAValue], numbers: Sequence[int]) -> None:
-    """Assign to variables what a block gives."""
+    """Assign the results of a block to variables."""
     pairs = [(targets[number], writer.take(end, number, writer.texts[targets[number]].is_numpy)) for number in numbers]
     for operand in end.operands:
         writer.pending.pop(operand, None)
@@ -158,7 +158,7 @@ def _if(writer: FunctionWriter, op: scf.IfOp) -> None:
 
 
 def _common_object(writer: FunctionWriter, result: OpResult, ends: Sequence[Operation]) -> SSAValue | None:
-    """The array from before a branch that a result of it is on both sides, changed in place."""
+    """The array from before a branch that is this result on both sides, changed in place."""
     if not is_tensor(result):
         return None
     found: SSAValue | None = None
@@ -175,7 +175,7 @@ def _common_object(writer: FunctionWriter, result: OpResult, ends: Sequence[Oper
 
 
 def _sources(value: SSAValue) -> Sequence[SSAValue]:
-    """The array that an op which may change it in place makes a value of."""
+    """The arrays from which an op, which may change them in place, computes a value."""
     op = value.owner
     if not isinstance(value, OpResult) or isinstance(op, Block):
         return ()
@@ -221,7 +221,7 @@ def _return(writer: FunctionWriter, op: func.ReturnOp) -> None:
 def _write_back(
     writer: FunctionWriter, argument: SSAValue, given: list[NumpyText], number: int, op: func.ReturnOp
 ) -> None:
-    """Write a result into the caller's array. What is returned of the array as it was is kept first."""
+    """Write a result into the caller's array. If the array's old contents are also returned, they are copied first."""
     place = types.from_location(op.location)
     for other, found in enumerate(given):
         if other != number and any(writer.shares(value, [argument]) for value in values_in(found)):
@@ -234,7 +234,7 @@ def _write_back(
 
 
 def _end(writer: FunctionWriter, op: Operation) -> None:
-    """What a block gives is assigned by who enters it."""
+    """Nothing: the op that enters a block assigns its results."""
 
 
 VISITS: Mapping[type[Operation], Callable[[FunctionWriter, Any], None]] = {

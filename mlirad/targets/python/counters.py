@@ -1,7 +1,7 @@
-"""Loop counters as a person would count, and what cannot overflow.
+"""Loop counters as a person would write them, and integers that cannot overflow.
 
-Reads: i64 values of a function. Writes: nothing. Leaves: for each loop the value that its counter is, and linear forms
-of what is counted from it.
+Reads: i64 values of a function. Writes: nothing. Leaves: for each loop the value that becomes its counter, and linear
+forms of the values that are counted from it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FAR = 2**57
 
 @dataclass(frozen=True)
 class Counter:
-    """What a loop counts: `value`, which is `sign` times the counter of the IR, plus `offset`."""
+    """The counter of a printed loop: `value`, which is `sign` times the counter of the IR, plus `offset`."""
 
     value: SSAValue
     sign: int = 1
@@ -33,7 +33,7 @@ class Counter:
 
 
 class Counting:
-    """What is known of the 64-bit integers of one function. forms: of values that are counted from a loop's counter."""
+    """Facts about the 64-bit integers of one function. forms: of values that are counted from a loop's counter."""
 
     def __init__(self) -> None:
         self._intervals: dict[SSAValue, Interval] = {}
@@ -42,11 +42,11 @@ class Counting:
     # --- intervals ----------------------------------------------------------------------------------------------
 
     def may_overflow(self, value: SSAValue) -> bool:
-        """Whether the exact number that an op computes may not fit."""
+        """Whether the exact number that an op computes may not fit in 64 bits."""
         return value.type != types.I64 or not self._exact(value).fits
 
     def interval(self, value: SSAValue) -> Interval:
-        """Where an i64 lies, in any run that ends."""
+        """The interval of an i64, in any run that terminates."""
         if value.type != types.I64:
             return constant_interval(value)
         if value not in self._intervals:
@@ -55,7 +55,7 @@ class Counting:
         return self._intervals[value]
 
     def is_bounded(self, value: SSAValue) -> bool:
-        """Whether it is known where a number lies."""
+        """Whether bounds of a number are known."""
         return self.interval(value) != Interval()
 
     def _exact(self, value: SSAValue) -> Interval:
@@ -88,14 +88,14 @@ class Counting:
         return Interval(first.low, max(first.low, min(last, first.high + _FAR)))
 
     def _carried(self, loop: Loop, number: int) -> Interval:
-        """A carried number that each trip adds a constant to, or leaves."""
+        """A carried number that each trip leaves unchanged, or adds a constant to."""
         carry = loop.carry(number)
         start, step = self.interval(carry.init), linear_form(carry.yielded).plus(linear_form(carry.arg), -1)
         first = loop.region_args[0][number]
         if first is not carry.arg and step.number is None:
             step = linear_form(carry.yielded).plus(linear_form(first), -1)
         if step.number is None:
-            return start.hull(self.interval(carry.yielded))  # wherever it lies at the beginning of a trip
+            return start.hull(self.interval(carry.yielded))  # whatever it is at the beginning of a trip
         if abs(step.number) > 2**4 or max(-start.low, start.high) > _FAR:
             return Interval()
         return Interval(start.low - 2**4 * _FAR, start.high + 2**4 * _FAR)
@@ -103,7 +103,8 @@ class Counting:
     # --- counters -----------------------------------------------------------------------------------------------
 
     def counter(self, loop: scf.ForOp) -> Counter:
-        """What the loop should count, so that the least is left to add in it; notes the forms of what is counted."""
+        """The best counter for the loop, which needs the fewest additions in it; records the forms of the counted
+        values."""
         index = loop.body.block.args[0]
         found: dict[SSAValue, Values] = {index: LinearForm.of(index)}
         if constant_int(loop.step) == 1 and index.type == types.I64:
@@ -122,7 +123,7 @@ class Counting:
         return Counter(best, sign, offset)
 
     def _collect(self, loop: scf.ForOp, index: SSAValue, found: dict[SSAValue, Values]) -> None:
-        """The values in a loop that are its counter, or its negative, and something that is known before the loop."""
+        """The values in a loop that are plus or minus its counter, plus a value known before the loop."""
         inside = set[Block]()
         for op in [loop, *ops_inside(loop)]:
             inside.update(block for region in op.regions for block in region.blocks)
@@ -154,7 +155,7 @@ class Counting:
         return answer.sum.put(form_of)
 
     def _from_the_end(self, value: SSAValue, loop: scf.ForOp) -> Values | None:
-        """The form of a number that is counted down from a loop's end; it is never far from what the loop counts."""
+        """The form of a number that is counted down from a loop's end; it is never far from the loop's counter."""
         index, end = loop.body.block.args[0], loop.ub
         rest = linear_form(value).plus(linear_form(end), -1) + LinearForm.of(index)
         if rest.number is None or not -(2**31) < rest.number <= 0 or self.interval(loop.lb).low < 0:

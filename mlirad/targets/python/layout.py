@@ -1,6 +1,6 @@
-"""Statements as text, laid out as ruff lays out Python.
+"""Prints statements as text, formatted as by ruff.
 
-Reads: statements, and names. Writes: lines, and the places in the user's source that they come from. Leaves: nothing.
+Reads: statements, and names. Writes: lines, with their locations in the user's source. Leaves: nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HEADS = frozenset({"for", "while", "if", "elif", "else", "def", "with", "try"})
 _STATEMENT = re.compile(
     r"(?P<head>return |if |elif |while |\w+(?:\[[^\]]*\])?(?:, \w+)* [-+*/%@&|^<>]*= )(?P<expression>.*?)(?P<tail>:?)"
 )
-# From those that bind least.
+# From the lowest precedence on.
 _OPERATORS = [re.compile(f" (?:{each}) ") for each in ("if|else", "or", "and", "[<>=!]=|[<>]|(?:not )?in|is(?: not)?")]
 _OPERATORS += [re.compile(f" (?:{each}) ") for each in (r"\|", r"\^", "&", "<<|>>", r"\+|-", r"\*|//?|%|@")]
 Located = tuple[str, SourceLocation | None]
@@ -75,7 +75,7 @@ class PrintedLines:
             self._put("pass", depth, None)
 
     def _comment(self, statement: Statement, depth: int) -> None:
-        """The user's line above what is computed of it in another order: where lines go backwards."""
+        """The user's line as a comment, above code that is in another order: where lines go backwards."""
         here, last = statement.location, self._last
         line = None if here is None else here.source_line()
         if here is None or line is None:
@@ -148,13 +148,13 @@ class PrintedLines:
             self._put(self._assigned(*ready), depth, statement.location)
 
     def _is_read(self, pair: tuple[SSAValue, NumpyText], pairs: Sequence[tuple[SSAValue, NumpyText]]) -> bool:
-        """Whether the variable of a pair is read in another one."""
+        """Whether the variable of a pair is read in another pair."""
         name = self.names[pair[0]]
         others = (found for target, found in pairs if target is not pair[0])
         return any(self.names[value] == name for found in others for value in values_in(found))
 
     def _assigned(self, target: SSAValue, found: NumpyText) -> str:
-        """`x = value`; of numbers also `x += value`, which would change an array in place."""
+        """`x = value`; for numbers also `x += value`, which would change an array in place."""
         name = self.names[target]
         if found.operation is not None and not is_tensor(target.type) and found.rank >= Rank.BIT_OR:
             first, symbol, other = found.operation
@@ -219,14 +219,14 @@ class PrintedLines:
         word: str,
         place: SourceLocation | None,
     ) -> None:
-        """An `if` without `else`, of a body with these lines; put together with the `if` that is all that it holds."""
+        """An `if` without `else`, with these lines as its body; merged with an `if` that is its whole body."""
         if _only_if(lines, depth + 1) is not None:
             beside = self._inner()
             for each in body:
                 beside._statement(each, depth)
             if (only := _only_if(beside.lines, depth)) is not None:
                 comments, inner = only.above, only.condition
-                self.lines += beside.lines[:comments] if word == "if" else []  # an `elif` has no room for them
+                self.lines += beside.lines[:comments] if word == "if" else []  # an `elif` has no place for them
                 self._put(f"{word} {self.shown(condition.within(Rank.AND))} and {inner}:", depth, place)
                 self.lines += beside.lines[comments + 1 :]
                 return
@@ -239,14 +239,14 @@ class PrintedLines:
 
 @dataclass(frozen=True)
 class _OnlyIf:
-    """An `if` without `else`. above: how many lines of comments stand above it."""
+    """An `if` without `else`. above: the number of comment lines above it."""
 
     condition: str
     above: int
 
 
 def _only_if(lines: Sequence[Located], depth: int) -> _OnlyIf | None:
-    """The one `if` without `else` that lines are, but for comments; None if they are anything else."""
+    """The single `if` without `else` in these lines, ignoring comments; None if there is anything else."""
     start = _INDENT * depth
     above = next((number for number, (line, _) in enumerate(lines) if not line.startswith(start + "#")), 0)
     heads = [line for line, _ in lines[above:] if not line.startswith(start + " ")]
@@ -257,7 +257,7 @@ def _only_if(lines: Sequence[Located], depth: int) -> _OnlyIf | None:
 
 
 def fitted(line: str, depth: int) -> Iterator[str]:
-    """A line at a depth, its outermost brackets opened if it is too long."""
+    """A line at a depth, with its outermost brackets opened if it is too long."""
     start = _INDENT * depth
     if not line or len(start) + len(line) <= _WIDTH or line.startswith("#"):
         yield start + line if line else ""
@@ -289,7 +289,7 @@ def fitted(line: str, depth: int) -> Iterator[str]:
 
 
 def _is_open(line: str, brackets: tuple[int, int], operation: _Operation, start: str) -> bool:
-    """Whether the brackets of an operation of two terms are opened, and not put around it."""
+    """Whether the brackets of an operation with two terms are opened, instead of new ones added around it."""
     first, end = brackets
     is_outermost = end == len(line) - len(operation.tail) - 1 or operation.terms[0].startswith("(")
     return is_outermost and len(start) + first < _WIDTH
@@ -297,8 +297,8 @@ def _is_open(line: str, brackets: tuple[int, int], operation: _Operation, start:
 
 @dataclass(frozen=True)
 class _Operation:
-    """The terms of a statement's expression, each with the operator before it: one of those that bind least. head,
-    tail: what stands before and behind the expression."""
+    """The terms of a statement's expression, each with the operator before it, of the lowest precedence. head, tail:
+    the text before and after the expression."""
 
     head: str
     terms: list[str]
@@ -306,7 +306,7 @@ class _Operation:
 
 
 def _operation(line: str) -> _Operation | None:
-    """What a line computes by operators; None if there are none that are in no brackets."""
+    """The operators of a line outside of all brackets; None if there are none."""
     statement = _STATEMENT.fullmatch(line)
     if statement is None or len(_split(expression := statement["expression"])) > 1:
         return None
@@ -331,7 +331,7 @@ def _item(item: str, depth: int) -> Iterator[str]:
 
 
 def _last_brackets(line: str) -> tuple[int, int] | None:
-    """The last pair of brackets that is in no other one."""
+    """The last pair of brackets that is not inside another pair."""
     found: tuple[int, int] | None = None
     opened: list[int] = []
     for place, letter in _code(line):
@@ -345,7 +345,7 @@ def _last_brackets(line: str) -> tuple[int, int] | None:
 
 
 def _split(inside: str) -> list[str]:
-    """What is between commas that are in no brackets."""
+    """The parts between commas that are outside of all brackets."""
     items: list[str] = []
     depth = start = 0
     for place, letter in _code(inside):
@@ -358,7 +358,7 @@ def _split(inside: str) -> list[str]:
 
 
 def _code(line: str) -> Iterator[tuple[int, str]]:
-    """The letters that are in no string."""
+    """The characters outside of strings."""
     quote = ""
     skip = False
     for place, letter in enumerate(line):

@@ -1,7 +1,7 @@
-"""A module as one Python program.
+"""Prints a module as one Python program.
 
-Reads: a module of stage `optimized`, which is consumed. Writes: source text, and what calls of it need besides. Leaves:
-a `Program`.
+Reads: a module of stage `optimized`, which is consumed. Writes: source text, and further data that calls of it need.
+Leaves: a `Program`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from mlirad.targets.python.variable_names import names_of
 from mlirad.targets.python.writer import FunctionWriter, Imported, python_name
 
 _WIDTHS = (56, 40, 28, 16)
-"""Characters of an expression, above which its parts get names."""
+"""The length of an expression above which its parts get names."""
 
 
 @dataclass(frozen=True)
 class PrintedEntry:
-    """How a function is called: the dtypes of its numbers (None for arrays), and how many results it has.
+    """How a function is called: the dtypes of its numbers (None for arrays), and the number of its results.
 
     written: the arguments whose arrays it changes, each with the result that is the array.
     """
@@ -41,7 +41,7 @@ class PrintedEntry:
 
 @dataclass(frozen=True)
 class Program:
-    """Source text. places: by line, the file, line and column that it comes from. entries: its functions."""
+    """Source text. places: for each line, the file, line and column that it comes from. entries: its functions."""
 
     text: str
     places: dict[int, tuple[str, int, int]]
@@ -99,7 +99,7 @@ def _entry(function: Any) -> PrintedEntry:
 
 
 def _lines(function: func.FuncOp, imported: dict[Imported, str], taken: set[str], is_public: bool) -> list[Located]:
-    """The lines of a function, whose expressions are as long as lines allow."""
+    """The lines of a function, with expressions as long as lines allow."""
     lines: list[Located] = []
     for width in _WIDTHS:
         written = FunctionWriter(function, imported, is_public, VISITS, width).write()
@@ -113,7 +113,7 @@ def _lines(function: func.FuncOp, imported: dict[Imported, str], taken: set[str]
 
 
 def _imports(imported: dict[Imported, str], bodies: list[list[Located]]) -> list[str]:
-    """The import statements, as isort orders them."""
+    """The import statements, in isort's order."""
     found = [f"import {each.__name__}" for each in imported if isinstance(each, ModuleType)]
     found += [""] if found else []
     code = (line for body in bodies for line, _ in body if not line.lstrip().startswith("#"))

@@ -1,4 +1,4 @@
-"""Statements of Python source, in which SSA values stand for variables without names.
+"""Statements of Python source, in which SSA values represent variables without names.
 
 Reads: nothing. Writes: nothing. Leaves: a tree, which `variable_names.py` names and `layout.py` prints.
 """
@@ -16,7 +16,7 @@ from mlirad.location import SourceLocation
 
 @dataclass
 class SourceLine:
-    """A line of source. depth: how much deeper it is indented than its block; a simple statement has 0."""
+    """A line of source. depth: its indentation relative to its block; 0 for a simple statement."""
 
     text: NumpyText
     location: SourceLocation | None = None
@@ -25,7 +25,7 @@ class SourceLine:
 
 @dataclass
 class Assign:
-    """`targets = text`, of one variable or several. is_call: it is evaluated even if nothing needs its value."""
+    """`targets = text`, with one or more variables. is_call: it is evaluated even if its value is not used."""
 
     targets: tuple[SSAValue, ...]
     text: NumpyText
@@ -80,7 +80,8 @@ Statement = SourceLine | Assign | AssignAll | For | While | If | Return
 
 @dataclass
 class Function:
-    """A function of the program. kept: the variables that stay what they are, as their memory is the caller's."""
+    """A function of the program. kept: the variables that must not be reassigned, because the caller owns their
+    memory."""
 
     name: str
     parameters: Sequence[SSAValue]
@@ -115,7 +116,7 @@ def used_in(statements: list[Statement]) -> set[SSAValue]:
 
 
 def without_unused(function: Function) -> None:
-    """Drop what is computed for nothing, and then what that alone needed."""
+    """Drop unused assignments, and then the values that only they needed."""
     while True:
         used = used_in(function.body)
         if not _drop(function.body, used):

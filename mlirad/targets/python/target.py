@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PythonTarget(Target):
-    """NumPy source with the user's names, of a function as of its derivatives: to be read, and to be debugged."""
+    """NumPy source with the user's names, for functions and their derivatives: for reading and debugging."""
 
     name: ClassVar[str] = "python"
     api_version: ClassVar[tuple[int, int]] = (1, 0)

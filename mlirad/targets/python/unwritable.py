@@ -1,6 +1,6 @@
-"""What this target cannot take: ops that have no NumPy source.
+"""Finds what this target does not support: ops without NumPy source.
 
-Reads: a module of stage `optimized`. Writes: nothing. Leaves: errors, each with its place.
+Reads: a module of stage `optimized`. Writes: nothing. Leaves: errors, each with its location.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Names for the variables of a function: as few as possible, after those of the user.
+"""Names for the variables of a function: as few as possible, derived from the user's names.
 
 Reads: statements. Writes: a name for each SSA value in them. Leaves: the statements.
 
-Variables are live from where they are assigned to their last use. Two that are assigned to one another, such as what a
-loop carries and what it starts from, are one variable if they are never live at the same time with different values.
+Variables are live from their assignment to their last use. Two variables that are assigned to each other, such as a
+loop's carry and its initial value, become one variable if they are never live at the same time with different values.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _TAKEN = {*keyword.kwlist, *dir(builtins), "np", "l", "O", "I", "_"}
 
 
 def names_of(function: Function, taken: Iterable[str]) -> dict[SSAValue, str]:
-    """A name for each variable. taken: names that are something else."""
+    """A name for each variable. taken: names with another meaning."""
     live = _Liveness(function)
     return _Naming(function, live, {*_TAKEN, *taken}).names
 
 
 class _Liveness:
-    """Which variables may not be the same, as sets of bits."""
+    """Which variables interfere, as bit sets."""
 
     def __init__(self, function: Function) -> None:
         self.number: dict[SSAValue, int] = {}
         self.order: list[SSAValue] = []
         self.apart: list[int] = []
         self.pairs: list[tuple[int, int]] = []
-        """Variables of which one is assigned the other."""
+        """Pairs of variables, where one is assigned to the other."""
         self.origin: dict[int, NumpyText] = {}
         self.counters: set[int] = set()
         self.used = 0
@@ -175,7 +175,7 @@ class _Naming:
         self.names: dict[SSAValue, str] = {}
         self.parameters: set[str] = set()
         self._named: dict[str, int] = {}
-        """By name, the members of all groups that have it."""
+        """The members of all groups, by their common name."""
         found: dict[int, str] = {}
         for number, value in enumerate(live.order):
             group = self._find(number)
@@ -215,7 +215,7 @@ class _Naming:
         return self._give(name, group)
 
     def _of_element(self, numbers: Sequence[int]) -> str | None:
-        """`x_i` for what is read of an array x, `tape` for memory that is filled later."""
+        """`x_i` for an element read from an array x, `tape` for memory that is filled later."""
         for number in numbers:
             origin = self.live.origin.get(number)
             if origin is not None and str(origin.parts[0]).startswith("np.empty("):
@@ -232,7 +232,7 @@ class _Naming:
         if name in self.taken:
             return False
         if name in self.parameters and any(self.members[group] >> number & 1 for number in self.live.counters):
-            return False  # which ruff takes for a mistake
+            return False  # ruff reports it as a mistake
         others = self._named.get(name, 0)
         if not others or not shared:
             return not others

@@ -1,7 +1,7 @@
-"""Writes the statements of one function, op by op; expressions that are used once go where they are used.
+"""Writes the statements of one function, op by op; an expression with a single use is inlined into it.
 
-Reads: nd and scf on tensors; who may overwrite which array (`analysis/moves.py`). Writes: statements. Leaves: variables
-without names.
+Reads: nd and scf on tensors; which op may overwrite which array (`analysis/moves.py`). Writes: statements. Leaves:
+variables without names.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from mlirad.xdsl_support.effects import only_computes
 
 @dataclass(frozen=True)
 class _Pending:
-    """An expression that waits for its use. is_foreign: it shows memory that the IR takes for another array's."""
+    """An expression that waits for its use. is_foreign: it is a view of memory that the IR treats as another
+    array's."""
 
     text: NumpyText
     op: Operation
@@ -54,9 +55,8 @@ Imported = Callable[..., Any] | ModuleType
 class FunctionWriter(NumpySource):
     """The walk over one function.
 
-    visits: how ops are written that are none of mlirad's. width: characters of an expression, above which its parts get
-    names. texts: the expression that each value is now. pending: those
-    of them that wait for their only use.
+    visits: how ops of other dialects are written. width: the length of an expression above which its parts get names.
+    texts: the current expression of each value. pending: those that wait for their only use.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class FunctionWriter(NumpySource):
     # --- variables ----------------------------------------------------------------------------------------------
 
     def variable(self, value: SSAValue) -> SSAValue:
-        """The value that stands for the variable that a value is in: arrays changed in place stay in theirs."""
+        """The value that represents the variable of a value: arrays changed in place stay in their variable."""
         while (before := self.objects.get(value)) is not None:
             value = before
         return value
@@ -103,7 +103,7 @@ class FunctionWriter(NumpySource):
         self.texts[value] = self.in_variable(value, given.is_numpy)
 
     def _kept(self, value: SSAValue, found: _Pending) -> NumpyText:
-        """What a variable is made of: a copy where its array shows memory that others change."""
+        """The initial value of a variable: a copy if its array is a view of memory that other code changes."""
         is_copied = value in self.moves.copied_views or found.is_foreign
         return copied(found.text) if is_copied and is_tensor(value) else found.text
 
@@ -112,7 +112,7 @@ class FunctionWriter(NumpySource):
         self.assign(value, self._kept(value, found), types.from_location(found.op.location))
 
     def flush(self, memory: Sequence[SSAValue] | None = None) -> None:
-        """Give names to the expressions that wait; memory: to those that read it."""
+        """Give names to the waiting expressions; memory: only to those that read it."""
         for value, found in list(self.pending.items()):
             if memory is None or any(self.shares(each, memory) for each in _read_by(found)):
                 if value in self.pending:
@@ -121,7 +121,7 @@ class FunctionWriter(NumpySource):
     def shares(self, value: SSAValue, memory: Sequence[SSAValue]) -> bool:
         return any(self.variable(each) is self.variable(other) for each in memory_of(value) for other in memory)
 
-    # --- what ops ask -------------------------------------------------------------------------------------------
+    # --- questions of ops -------------------------------------------------------------------------------------------
 
     def peek(self, value: SSAValue) -> NumpyText:
         found = self.pending.get(value)
@@ -145,7 +145,7 @@ class FunctionWriter(NumpySource):
         return self.counting.may_overflow(value)
 
     def form(self, value: SSAValue) -> Values:
-        """A number as a form of what has a text."""
+        """A number as a form of values that have a text."""
         number = constant_int(value)
         if number is not None:
             return LinearForm(number)
@@ -178,7 +178,7 @@ class FunctionWriter(NumpySource):
         return self.rendered(form, sizes)
 
     def rendered(self, form: Values, sizes: Sequence[tuple[NumpyText, int]] = ()) -> NumpyText:
-        """The text of a form, and of sizes that are added to it: what is positive first."""
+        """The text of a form plus sizes; positive terms come first."""
         terms = [*sizes, *((self.peek(value), factor) for value, factor in form.terms.items())]
         made: NumpyText | None = None
         for found, factor in terms:
@@ -216,7 +216,7 @@ class FunctionWriter(NumpySource):
                 raise TargetError(f"{op.name} cannot be written in NumPy", place)
 
     def inside(self, block: Block, end: Callable[[], None]) -> list[Statement]:
-        """The statements of a block in another one, and what `end` adds to them."""
+        """The statements of a nested block, followed by those that `end` adds."""
         outer, self.statements = self.statements, []
         self._block(block)
         end()
@@ -225,9 +225,9 @@ class FunctionWriter(NumpySource):
         return inner
 
     def take(self, op: Operation, index: int, is_exact: bool = False) -> NumpyText:
-        """What a variable is assigned, or the caller given, that takes an operand's memory.
+        """The expression for a variable, or for the caller, that takes over an operand's memory.
 
-        is_exact: a number has to be one of NumPy's.
+        is_exact: a number has to be a NumPy number.
         """
         value = op.operands[index]
         found = self.pending.pop(value, None)
@@ -275,7 +275,7 @@ class FunctionWriter(NumpySource):
                 self._spill(longest)
 
     def _asked(self, op: NdOp) -> NumpyText:
-        """The text of an op, whose operands wait no longer."""
+        """The text of an op; its operands no longer wait."""
         try:
             made = op.numpy_source(self)
         except NotImplementedError as error:
@@ -327,7 +327,8 @@ class FunctionWriter(NumpySource):
             self._spill(value)
 
     def _is_counted(self, op: NdOp, value: SSAValue) -> bool:
-        """Whether a number is a variable and a constant; it is written so wherever it is used, if it has no name."""
+        """Whether a number is a variable plus a constant. Without a name, it is written like that wherever it is
+        used."""
         if value.type != types.I64 or value.name_hint is not None or self.may_overflow(value):
             return False
         sum_ = op.integer(*map(self.counting.interval, op.operands)).sum
@@ -341,7 +342,7 @@ class FunctionWriter(NumpySource):
         return True
 
     def _is_free(self, op: NdOp, made: NumpyText) -> bool:
-        """Whether an expression is written wherever it is used: numbers, and new arrays of one number."""
+        """Whether an expression is repeated wherever it is used: numbers, and new arrays filled with one number."""
         if made.literal is not None:
             return True
         if isinstance(op.contents(), SSAValue):
@@ -349,7 +350,7 @@ class FunctionWriter(NumpySource):
         return False
 
     def _is_short_lived(self, user: Operation, index: int, op: NdOp) -> bool:
-        """Whether a use of an array of one number either makes it a new one, or reads the number alone."""
+        """Whether a use of a filled array either creates a new one, or reads only its number."""
         if any(use.operation is user and use.index == index and takes(use) for use in op.results[0].uses):
             return True
         return isinstance(user, NdOp) and (user.is_rounded() or user.parent is op.parent)
@@ -367,7 +368,7 @@ class FunctionWriter(NumpySource):
         return not isinstance(user, func.CallOp)
 
     def _effect(self, op: NdOp) -> None:
-        """An op that may fail, has memory of its own, or several results."""
+        """An op that may fail, has its own memory, or several results."""
         location = types.from_location(op.location)
         made = self._asked(op)
         if len(op.results) == 1:
@@ -378,7 +379,7 @@ class FunctionWriter(NumpySource):
                 self.texts[result] = self.in_variable(result)
 
     def is_small(self, value: SSAValue) -> bool:
-        """Whether a number may be Python's: a float, or an integer that is known to fit."""
+        """Whether a number may be a Python number: a float, or an integer that is known to fit."""
         return value.type != types.I64 or self.counting.is_bounded(value)
 
 
@@ -387,7 +388,7 @@ _SHORT = {"absolute": "abs"}
 
 
 def is_exact_type(type: Attribute) -> bool:
-    """Whether no number of Python stands for one of a type: its arithmetic would differ."""
+    """Whether Python numbers must not replace numbers of a type, because their arithmetic differs."""
     return types.element_type(type) not in (types.F64, types.I64, types.I1)
 
 

@@ -64,7 +64,7 @@ class _ContextStruct(ctypes.Structure):
 assert ctypes.sizeof(_ContextStruct) == CONTEXT_BYTES
 
 _Function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)  # releases the GIL
-# Takes over the three references; ctypes raises what is set then.
+# Steals the three references; ctypes then raises the exception that is set.
 _restore = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(
     ("PyErr_Restore", ctypes.pythonapi)
 )
@@ -72,26 +72,26 @@ _free: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(runtime_s
 
 
 class CallContext(_ContextStruct):
-    """What a running call owns: its arena, and its table of growable blocks. Both outlast it, for the next call.
+    """The memory of a running call: its arena, and its table of growable blocks. Both are kept for the next call.
 
-    It is the memory that compiled code sees itself, so that the code behind calls may take it from the pool.
+    Compiled code sees this very memory, so native calls can take a context from the pool.
     """
 
     def __init__(self, arena_size: int, slot_count: int = 0):
         super().__init__()
         self.address = ctypes.addressof(self)
-        # What the call takes and gives; the same bits as integers and as floats.
+        # The arguments and results of the call; the same bits as integers and as floats.
         self.slots = (ctypes.c_int64 * max(1, slot_count))()
         self.slots_address = ctypes.addressof(self.slots)
         self.floats = (ctypes.c_double * len(self.slots)).from_buffer(self.slots)
-        # The runtime looks at the 64 bytes before a buffer to see whether it is a block.
+        # The runtime reads the 64 bytes before a buffer to see whether it is a block.
         self._memory = np.empty(arena_size + HEADER_BYTES + _ALIGNMENT, np.uint8)
         start = self._memory.ctypes.data + HEADER_BYTES
         self._memory[: 2 * _ALIGNMENT] = 0
         self.arena = start + (-start % _ALIGNMENT)
 
     def trim(self) -> None:
-        """Free all blocks. Not during a call, nor while a result is in one."""
+        """Free all blocks. Not allowed during a call, or while a result is in one."""
         if self.segments:
             table = (ctypes.c_void_p * self.capacity).from_address(self.segments)
             for block in table:
@@ -101,12 +101,12 @@ class CallContext(_ContextStruct):
         self.segments, self.capacity, self.used, self.segment_bytes = None, 0, 0, 0
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not is_finalizing():  # then the modules that trim needs are gone, and the process's memory goes anyway
+        if not is_finalizing():  # afterwards modules that trim needs may be gone
             self.trim()
 
 
 class _Lease:
-    """A context on loan. Results of unknown size are in its blocks, and keep it; then it goes back to the pool."""
+    """A context on loan. Results of unknown size are in its blocks and keep it alive; then it returns to the pool."""
 
     __slots__ = ("context", "kept", "pool")
 
@@ -126,7 +126,7 @@ class _Memory:
 
 
 def _shared_work(code: bytes, code_cache: CodeCache | None) -> dict[str, int]:
-    """The symbols through which threads share work, for code that has the name of the first."""
+    """The symbols for parallel work, if the code refers to the first of them."""
     if PARALLEL_FOR.encode() not in code:
         return {}
     from mlirad.targets.cpu.pool import the_pool
@@ -135,7 +135,7 @@ def _shared_work(code: bytes, code_cache: CodeCache | None) -> dict[str, int]:
 
 
 class CpuArtifact(Artifact, PlannedCalls):
-    """Compiled functions, linked into this process until the artifact and all that it returned are freed."""
+    """Compiled functions, linked into this process until the artifact and all its results are freed."""
 
     def __init__(self, code: bytes, code_cache: CodeCache | None = None):
         self._library = Library(code, (MANIFEST, ENTRIES), addresses_in(code) | _shared_work(code, code_cache))
@@ -151,7 +151,7 @@ class CpuArtifact(Artifact, PlannedCalls):
         return self._addresses[name]
 
     def entry_point(self, name: str) -> EntryPoint:
-        """The Python-level call of an entry; made once."""
+        """The Python-level call of an entry; created once."""
         found = self._callables.get(name)
         if found is None:
             made = EntryPoint(self._library, self.address(name), self.entries[name], self.errors)
@@ -184,7 +184,7 @@ class CpuArtifact(Artifact, PlannedCalls):
 
 
 def _raise_again(context: CallContext) -> None:
-    """Raise what a signal handler has raised in the call: usually KeyboardInterrupt."""
+    """Raise the exception that a signal handler raised during the call: usually KeyboardInterrupt."""
     raised = tuple(context.raised)
     context.raised = (None, None, None)
     _restore(*raised)
@@ -193,7 +193,7 @@ def _raise_again(context: CallContext) -> None:
 def exception_of(errors: Sequence[ErrorEntry], code: int, context: CallContext) -> Exception:
     """The Python exception for the code that a call returned. Its `location` is the place in the user's source.
 
-    What a signal handler has raised in the call is raised here.
+    An exception that a signal handler raised during the call is raised here.
     """
     if code == INTERRUPTED:
         _raise_again(context)
@@ -209,12 +209,12 @@ def exception_of(errors: Sequence[ErrorEntry], code: int, context: CallContext) 
 class EntryPoint:
     """One compiled function, called with numpy arrays and scalars.
 
-    The caller ensures that an argument that is written shares no memory with any other argument.
+    The caller ensures that a written argument shares no memory with any other argument.
     """
 
     def __init__(self, library: Library, address: int, entry: EntrySignature, errors: Sequence[ErrorEntry]):
         self.entry = entry
-        self._library = library  # keeps the code
+        self._library = library  # keeps the code alive
         self._function = _Function(address)
         self._errors = errors
         self._contexts: list[CallContext] = []
@@ -235,7 +235,7 @@ class EntryPoint:
         self._no_dtypes = (None,) * entry.result_count
 
     def call_plan(self, recipe: Recipe) -> CallPlan:
-        """Calls of this function without Python."""
+        """A plan for calls of this function without Python."""
         from mlirad.targets.cpu.calls.call_plan import CpuCallPlan
 
         return CpuCallPlan(
@@ -254,13 +254,13 @@ class EntryPoint:
         return error
 
     def trim(self) -> None:
-        """Free what calls left for later ones: the contexts that no call and no result is using."""
+        """Free the contexts that calls keep for later ones and that no call and no result is using."""
         self._contexts.clear()
         self._last = None
 
     def last_memory(self) -> int | None:
         """See `Artifact.last_memory`."""
-        # The code behind calls gives back the context that it has used as the last one.
+        # Native calls return the context that they used last.
         last = self._last if self._lends or not self._contexts else self._contexts[-1]
         return None if last is None else self.entry.arena_size + last.peak
 
@@ -293,7 +293,8 @@ class EntryPoint:
                 self._contexts.append(context)
 
     def _write(self, context: CallContext, values: Sequence[Any], dtypes: Sequence[np.dtype | None]) -> list[Any]:
-        """The arguments and new arrays for the outputs into the slots. The arrays that the call fills, as results."""
+        """Write the arguments, and new arrays for the outputs, into the slots. Returns the arrays that the call
+        fills."""
         results: list[Any] = [None] * len(dtypes)
         for writer, value in zip(self._inputs, values, strict=True):
             writer.write(context, value)
@@ -309,9 +310,9 @@ class EntryPoint:
 
 
 def _find_data_address() -> Callable[[np.ndarray], int]:
-    """How to get the address of an array's elements: `array.ctypes.data`, or a tenth of its cost where NumPy allows it.
+    """How to get the address of an array's elements: `array.ctypes.data`, or, if NumPy allows it, ten times as fast.
 
-    NumPy's C API has the pointer as the first thing after the object's header.
+    In NumPy's C API, the pointer directly follows the object's header.
     """
     offset, read = object.__basicsize__, ctypes.c_size_t.from_address
     if sys.implementation.name == "cpython" and all(
@@ -325,7 +326,7 @@ _data_address = _find_data_address()
 
 
 class _Writer:
-    """Writes one argument into its slots, or raises TypeError or ValueError: compiled code gets valid ones only."""
+    """Writes one argument into its slots, or raises TypeError or ValueError: compiled code receives only valid ones."""
 
     __slots__ = ("dtype", "dynamic", "number", "passed", "place", "result", "shape", "unsigned", "wanted_flags")
 
@@ -370,13 +371,13 @@ class _Writer:
             raise ValueError("assignment destination is read-only")
 
     def _is_instance(self, shape: tuple[int, ...]) -> bool:
-        """Whether a shape is the slot's, whose -1 stands for any size."""
+        """Whether a shape fits the slot's; -1 fits any size."""
         pattern = self.passed.shape or ()
         return len(shape) == len(pattern) and all(p in (-1, n) for p, n in zip(pattern, shape, strict=True))
 
 
 def _put_scalar(at: int, passed: PassedValue, value: Any, number: int) -> None:
-    """A number's bits in the low bytes of its slot. Unsigned integers may use all bits of the signed type."""
+    """Write a number's bits into the low bytes of its slot. Unsigned integers may use all bits of the signed type."""
     if passed.width == 2:
         for offset, part in enumerate((complex(value).real, complex(value).imag)):
             _PARTS[passed.element].from_address(at + 8 * offset).value = part
@@ -398,14 +399,14 @@ def _put_scalar(at: int, passed: PassedValue, value: Any, number: int) -> None:
 
 
 def _read(context: CallContext, place: int, passed: PassedValue, dtype: np.dtype, lease: _Lease | None) -> Any:
-    """A result: a Python number, or an array in the call's own memory, which keeps the call's context."""
+    """A result: a Python number, or an array in the call's own memory, which keeps the call's context alive."""
     if passed.element == "f64" and passed.shape is None:
         return context.floats[place]
     slots, at = context.slots, context.slots_address + 8 * place
     if passed.shape is None:
         if passed.width == 2:
             return complex(*(_PARTS[passed.element].from_address(at + offset).value for offset in (0, 8)))
-        if passed.element == "f16":  # ctypes has none
+        if passed.element == "f16":  # ctypes has no such type
             return float(np.uint16(ctypes.c_uint16.from_address(at).value).view(np.float16))
         return np.ctypeslib.as_ctypes_type(dtype).from_address(at).value
     sizes = iter(slots[place + 1 : place + passed.width])

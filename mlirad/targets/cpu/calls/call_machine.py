@@ -1,12 +1,12 @@
-"""The code behind a kernel's call: LLVM IR that runs call plans, called by CPython's vectorcall protocol.
+"""The native code of a kernel's calls: LLVM IR that runs call plans, called by CPython's vectorcall protocol.
 
-Reads: a kernel's table of plans, and the arguments of the call. Writes: LLVM IR text. Leaves: to the slow path, the
-kernel's `__call__`, each call that fits no plan.
+Reads: a kernel's table of plans, and the arguments of the call. Writes: LLVM IR text. Leaves: each call that fits no
+plan to the slow path, the kernel's `__call__`.
 
-It is made once per process, for all kernels. A plan is data: a list of steps over registers that hold Python objects.
-The first registers are the arguments of the call; a step that finds or makes an object pushes it. Before its step RUN a
-plan has no visible effect, so after any mismatch the next plan is tried. After RUN there are only results and
-exceptions.
+The code is compiled once per process, for all kernels. A plan is data: a list of steps over registers that hold Python
+objects. The first registers are the arguments of the call; a step that finds or creates an object pushes it. Before its
+step RUN a plan has no visible effect, so after any mismatch the next plan is tried. After RUN, only results and
+exceptions are created.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TYPES = {"p": P, "l": I64, "i": I32, "d": ir.DoubleType(), "v": VOID}
 
 
 def machine_text(table_offset: int) -> str:
-    """The IR. table_offset: where a kernel holds the reference to its table."""
+    """The IR. table_offset: the offset of a kernel's reference to its table."""
     module = ir.Module()
     constants = ir.GlobalVariable(module, P, CONSTANTS)
     constants.linkage = "external"
@@ -49,10 +49,11 @@ def _function_type(types: str) -> ir.FunctionType:
 
 
 class _Call(CodeWriter):
-    """`ptr (kernel, arguments, count, names)`: what CPython calls. The highest bit of `count` does not count."""
+    """`ptr (kernel, arguments, count, names)`: the function that CPython calls. The highest bit of `count` is a
+    flag."""
 
     def write(self, attempt: ir.Function, table_offset: int) -> None:
-        """Try the plans in turn, the last used one first; then the slow path."""
+        """Try the plans in turn, the most recently used one first; then the slow path."""
         b = self.b
         kernel, arguments, marked, names = self.function.args
         count = b.and_(marked, self.i64((1 << 63) - 1))
@@ -99,7 +100,7 @@ class _Call(CodeWriter):
 
 
 class _Machine(FindSteps, CheckSteps, RunStep, ResultSteps):
-    """A plan that is tried, with all steps."""
+    """An attempt to run a plan, with all kinds of steps."""
 
     def write_step(self, kind: StepKind) -> None:
         _STEPS[kind](self)

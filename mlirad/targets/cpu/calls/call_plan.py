@@ -1,7 +1,8 @@
-"""Call plans as `call_machine` reads them: the steps of a call as numbers in memory, and a kernel's table of plans.
+"""Call plans in the form that `call_machine` reads: the steps of a call as numbers in memory, and a kernel's table of
+plans.
 
-Reads: recipes, and a compiled function. Writes: memory that the machine reads, and owns what it refers to. Leaves:
-nothing of a plan that is in no table and in no running call.
+Reads: recipes, and a compiled function. Writes: memory that the machine reads, and that owns the objects it refers to.
+Leaves: nothing of a plan that is in no table and in no running call.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from mlirad.targets.cpu.calls.machine_words import TABLE_PLACES, PlanWord, Table
 
 
 class _Memory(ctypes.Structure):
-    """What the machine reads. It keeps this object, and with it `owner`, as long as it uses it."""
+    """Memory that the machine reads. The machine keeps this object, and with it `owner`, while it uses it."""
 
     _fields_ = [("words", ctypes.c_int64 * 16)]
 
@@ -29,7 +30,7 @@ class _Memory(ctypes.Structure):
 
 
 class CpuCallPlan(CallPlan):
-    """One way in which calls go."""
+    """The plan for one kind of calls."""
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class CpuCallPlan(CallPlan):
         return self._array(numbers)
 
     def _pointer(self, value: Any) -> int:
-        """The address of numbers, or of the addresses of objects, or of one object; 0 for the absent one."""
+        """The address of numbers, of the addresses of objects, or of one object; 0 if it is absent."""
         if value is ABSENT:
             return 0
         if isinstance(value, Numbers):
@@ -86,7 +87,7 @@ class CpuCallPlan(CallPlan):
 
 
 class CpuPlanTable(PlanTable):
-    """The plans of one kernel. The machine moves the plan that it has used to the first place."""
+    """The plans of one kernel. The machine moves the plan that it used to the first place."""
 
     def __init__(self, machine: CallMachine, attribute: str):
         self._machine, self._attribute = machine, attribute
@@ -107,7 +108,7 @@ class CpuPlanTable(PlanTable):
 
     def set(self, plans: Sequence[CpuCallPlan]) -> None:
         words = self._memory.words
-        # Other threads may call between any two lines of this. Without plans they go the slow way.
+        # Other threads may call between any two of these lines. Without plans they take the slow path.
         words[TableWord.COUNT] = 0
         kept = {each.memory.address: each for each in plans[:TABLE_PLACES]}
         for place, address in enumerate(kept, TableWord.PLANS):

@@ -27,7 +27,7 @@ _EQ = 2
 
 
 class CheckSteps(PlanAttempt):
-    """What a plan asks of values; they go to their slots."""
+    """The checks of a plan on values, which are then written to their slots."""
 
     def check_same(self) -> None:
         b = self.b
@@ -50,7 +50,7 @@ class CheckSteps(PlanAttempt):
         self.require(self.same(self.load(self.operand("p"), FUNCTION_CODE), self.operand("q")))
 
     def check_unchanged(self) -> None:
-        """The versions of the namespaces, which only grow, are added up, and the sum is kept in the step itself."""
+        """The versions of the namespaces, which only grow, are added up; the sum is stored in the step itself."""
         b = self.b
         total = self.variable(I64, self.i64(0))
         with self.counted(self.operand("a")) as k:
@@ -63,7 +63,7 @@ class CheckSteps(PlanAttempt):
         b.store(versions, self.operand_place("c"))
 
     def check_stays(self) -> None:
-        """The version of the namespace, when the object was found there, is kept in the step itself."""
+        """The namespace's version at the time when the object was found is stored in the step itself."""
         namespace, name_and_object = self.operand("p"), self.operand("q")
         version = self.load(namespace, DICT_VERSION, I64)
         self.pass_if(self.b.icmp_signed("==", version, self.operand("c")))
@@ -91,7 +91,7 @@ class CheckSteps(PlanAttempt):
         with b.if_then(b.icmp_signed(">=", place, self.i64(0))):
             at = b.shl(place, self.i64(1))
             end = b.add(data, self.load(spec, 8 * Spec.BYTES, I64))
-            # The lowest bit of an end says whether the array is written. Bounds are doubled to have room for it.
+            # The lowest bit of an end says whether the array is written. Bounds are doubled to make room for it.
             b.store(b.shl(data, self.i64(1)), self.place(self.bounds, at))
             marked = b.or_(b.shl(end, self.i64(1)), self.load(spec, 8 * Spec.IS_WRITTEN, I64))
             b.store(marked, self.place(self.bounds, b.add(at, self.i64(1))))

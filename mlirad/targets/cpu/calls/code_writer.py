@@ -1,4 +1,4 @@
-"""Writes the phrases of all of the code. Reads: nothing. Writes: LLVM IR, phrase by phrase. Leaves: nothing."""
+"""Helpers to write the code. Reads: nothing. Writes: LLVM IR. Leaves: nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ P, I64, I32, VOID = ir.PointerType(), ir.IntType(64), ir.IntType(32), ir.VoidTyp
 
 
 class CodeWriter:
-    """llvmlite's builder, with the few phrases that are needed here."""
+    """llvmlite's builder, with the few helpers that are needed here."""
 
     def __init__(self, function: ir.Function, api: dict[str, ir.Function], constants: ir.GlobalVariable):
         self.function, self._api, self._constants = function, api, constants
@@ -28,7 +28,7 @@ class CodeWriter:
     null = ir.Constant(P, None)
 
     def at(self, base: Any, offset: Any) -> Any:
-        """The address `offset` bytes on."""
+        """The address plus `offset` bytes."""
         place = self.i64(offset) if isinstance(offset, int) else offset
         return self.b.gep(base, [place], source_etype=ir.IntType(8))
 
@@ -57,13 +57,13 @@ class CodeWriter:
         return made
 
     def is_over(self) -> bool:
-        """Whether the block that is written has its end."""
+        """Whether the current block has a terminator."""
         block = self.b.block
         return block is None or block.is_terminated
 
     @contextmanager
     def counted(self, count: Any, start: Any = None) -> Any:
-        """A loop from `start` (0) to `count`; gives the index."""
+        """A loop from `start` (0) to `count`; yields the index."""
         b = self.b
         index = self.variable(I64, self.i64(0) if start is None else start)
         head, body, done = (self.function.append_basic_block(name) for name in ("head", "body", "done"))

@@ -1,6 +1,6 @@
-"""What the code behind calls relies on in CPython and NumPy: the layout of their objects, and their C API.
+"""The parts of CPython and NumPy that native calls rely on: the layout of their objects, and their C API.
 
-Reads: probe objects. Writes: nothing. Gives: None if anything is not as expected; then all calls take the slow path.
+Reads: probe objects. Writes: nothing. Gives: None if anything differs from expectations; then all calls are slow.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mlirad.targets.cpu.calls.machine_words import API, CALL, CONSTANTS, Constan
 from mlirad.targets.cpu.engine import FINISHED, Library, compile_object
 
 _NUMPY = {"PyArray_Scalar": 60, "PyArray_ScalarAsCtype": 62, "PyArray_NewFromDescr": 94}
-"""Places in NumPy's table of functions, which are part of its ABI."""
+"""Indices in NumPy's table of functions, which are part of its ABI."""
 
 _HAVE_VECTORCALL = 1 << 11
 
@@ -43,7 +43,7 @@ def _word(address: int) -> int:
 
 
 def _is_as_expected() -> bool:
-    """Whether the fields that the code reads are at their offsets."""
+    """Whether the fields that the code reads are at the expected offsets."""
     pair, items, number = (1, "b"), [object(), object(), object()], 1234.5
     array = np.arange(48, dtype=np.float32).reshape(6, 8)[1:4]
     content, probe = object(), _Probe(7)
@@ -85,7 +85,7 @@ def _has_versions() -> bool:
 def _is_known_python() -> bool:
     return (
         sys.implementation.name == "cpython"
-        and (3, 11) <= sys.version_info[:2] <= (3, 13)  # where it was tried
+        and (3, 11) <= sys.version_info[:2] <= (3, 13)  # the tested versions
         and ctypes.sizeof(ctypes.c_void_p) == 8
         and sys.byteorder == "little"
         and not sysconfig.get_config_var("Py_GIL_DISABLED")
@@ -94,7 +94,7 @@ def _is_known_python() -> bool:
 
 
 def offset_of_attribute(kind: type, name: str) -> int | None:
-    """Where instances of a class keep the attribute `name`, one of their `__slots__`."""
+    """The offset at which instances of a class keep the attribute `name`, one of their `__slots__`."""
     probe, mark = object.__new__(kind), object()
     setattr(probe, name, mark)
     places = [k for k in range(16, kind.__basicsize__, 8) if _word(id(probe) + k) == id(mark)]
@@ -112,7 +112,7 @@ def _numpy_functions() -> dict[str, int]:
 
 
 def _api_symbols() -> dict[str, int]:
-    """Addresses of all functions that the code calls. Raises AttributeError or ImportError where one is missing."""
+    """Addresses of all functions that the code calls. Raises AttributeError or ImportError if one is missing."""
     found = _numpy_functions()
     for name in API:
         if name not in found:
@@ -121,7 +121,7 @@ def _api_symbols() -> dict[str, int]:
 
 
 class CallMachine:
-    """The linked code, and what it refers to."""
+    """The linked code, and the objects it refers to."""
 
     def __init__(self, symbols: dict[str, int], table_offset: int, code_cache: CodeCache | None):
         objects: dict[Constant, Any] = {
@@ -145,14 +145,14 @@ class CallMachine:
         self._address = self._library[CALL]
 
     def serve(self, instance: object) -> None:
-        """From now on calls of this instance of the class come here."""
+        """From now on, calls of this instance of the class run this code."""
         ctypes.c_size_t.from_address(id(instance) + ROOM).value = self._address
 
 
 def _compiled(table_offset: int) -> bytes:
     from mlirad.targets.cpu.calls.call_machine import machine_text
 
-    # The whole of LLVM's passes would take a third of the compile time, and calls would take as long.
+    # All of LLVM's passes would take a third of the compile time, without making calls faster.
     return compile_object(f"{FINISHED}\n{machine_text(table_offset)}")
 
 
@@ -162,7 +162,7 @@ _machines: list[CallMachine] = []
 
 @cache
 def _symbols() -> dict[str, int] | None:
-    """What the code is linked to, or None if it could not work."""
+    """The symbols to link with, or None if the code could not work."""
     if not _is_known_python() or offset_of_attribute(_Holder, "_fast") is None or not _is_as_expected():
         return None
     try:
@@ -172,15 +172,15 @@ def _symbols() -> dict[str, int] | None:
 
 
 def is_supported() -> bool:
-    """Whether calls may go by plans here."""
+    """Whether this interpreter supports native calls."""
     return _symbols() is not None
 
 
 def machine_for(kind: type, attribute: str, code_cache: CodeCache | None) -> CallMachine | None:
-    """By which calls of instances of `kind` go by the plans of the table that is in their attribute `attribute`.
+    """The machine that runs calls of `kind`'s instances by the plans of the table in their attribute `attribute`.
 
-    None where that cannot be. What fits no plan goes to `__call__`. The code is made once in a process, and never
-    unloaded; `kind`, which derives from NativelyCallable, and `attribute` are the first call's.
+    None if that is not supported. A call that fits no plan goes to `__call__`. The code is compiled once per process,
+    and never unloaded; `kind`, which derives from NativelyCallable, and `attribute` are those of the first call.
     """
     with _lock:
         if not _machines:
@@ -188,7 +188,7 @@ def machine_for(kind: type, attribute: str, code_cache: CodeCache | None) -> Cal
             if symbols is None or offset is None:
                 return None
             _machines.append(CallMachine(symbols, offset, code_cache))
-            # Instances without an address in their room are called as before.
+            # Instances without an address in their room are called as usual.
             flags = ctypes.c_size_t.from_address(id(kind) + words.FLAGS_OF_TYPE)
             flags.value |= _HAVE_VECTORCALL
         return _machines[0]

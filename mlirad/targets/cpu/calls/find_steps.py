@@ -1,4 +1,4 @@
-"""Steps that find objects. Reads: registers. Writes: code that pushes what it has found. Leaves: nothing."""
+"""Steps that find objects. Reads: registers. Writes: code that pushes the found objects. Leaves: nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mlirad.targets.cpu.calls.plan_attempt import PlanAttempt
 
 
 class FindSteps(PlanAttempt):
-    """What is unpacked, and what a function has around it."""
+    """Unpacking of containers, and lookups of a function's captures."""
 
     def unpack(self, *, is_list: bool) -> None:
         count = self.operand("b")

@@ -1,4 +1,4 @@
-"""What the code behind calls shares with the data that it reads: offsets in memory, and functions that it calls.
+"""Constants shared by the native code of calls and its data: offsets in memory, and functions that it calls.
 
 Reads: nothing. Writes: nothing. Leaves: numbers.
 """
@@ -17,17 +17,17 @@ TABLE_PLACES = 8
 
 # Offsets in the objects of CPython 3.11 to 3.13 and of NumPy; `python_objects` probes them all.
 TYPE, SIZE, ITEMS, TUPLE_ITEMS = 8, 16, 24, 24
-ROOM_OF_LIST = 32  # how many items there is room for
+ROOM_OF_LIST = 32  # the number of items that fit
 FLOAT_VALUE = CELL_CONTENT = STRUCT_BUFFER = 16
 ROOM_OF_TYPE, FLAGS_OF_TYPE = 56, 168
 FUNCTION_CODE = 48
 DICT_VERSION = 24  # a number that grows with each change
-VERSION_FLAGS = 0xFF if sys.version_info >= (3, 12) else 0  # its lowest bits, which say something else
+VERSION_FLAGS = 0xFF if sys.version_info >= (3, 12) else 0  # its lowest bits, which have another meaning
 DATA, NDIM, DIMENSIONS, DTYPE, FLAGS = 16, 24, 32, 56, 64
 
 
 class Constant(IntEnum):
-    """Places in the table of Python objects that the code compares with."""
+    """Indices in the table of Python objects that the code compares with."""
 
     NONE = 0
     TRUE = 1
@@ -42,7 +42,7 @@ class Constant(IntEnum):
 
 
 class TableWord(IntEnum):
-    """Places, of 8 bytes, in a kernel's table of plans."""
+    """Indices of 8-byte words in a kernel's table of plans."""
 
     COUNT = 0
     HITS = 1
@@ -50,7 +50,7 @@ class TableWord(IntEnum):
 
 
 class PlanWord(IntEnum):
-    """Places, of 8 bytes, in a plan."""
+    """Indices of 8-byte words in a plan."""
 
     OWNER = 0
     POSITIONAL = 1

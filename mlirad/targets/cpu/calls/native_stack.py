@@ -9,7 +9,7 @@ import ctypes
 import sys
 import threading
 
-# What is left for what compiled code calls, and for a function's own frame beyond the address that is checked.
+# The reserve for functions that compiled code calls, and for the part of a function's frame below the checked address.
 RESERVE = 64 << 10
 
 
@@ -22,7 +22,7 @@ _known = _Known()
 
 
 def stack_bottom() -> int | None:
-    """The lowest address that compiled code may let the current thread's stack reach; None if it is unknown."""
+    """The lowest address to which compiled code may extend the current thread's stack; None if unknown."""
     if not _known.is_known:
         _known.bottom, _known.is_known = _find(), True
     return _known.bottom

@@ -1,7 +1,7 @@
-"""The attempt to run a plan: the walk over its steps, its registers, and how it ends.
+"""The attempt to run a plan: the walk over its steps, its registers, and its end.
 
-Reads: a plan, and the arguments of the call. Writes: the frame of `mlirad.attempt`. Leaves: to subclasses, what each
-step does.
+Reads: a plan, and the arguments of the call. Writes: the frame of `mlirad.attempt`. Leaves: the steps themselves to
+subclasses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mlirad.targets.cpu.calls.machine_words import SIZE, STEP_BYTES, TUPLE_ITEMS
 
 
 class PlanAttempt(CodeWriter, ABC):
-    """`i32 (plan, arguments, count, names, ptr result)`: 0 where the plan does not fit, else 1 and the result."""
+    """`i32 (plan, arguments, count, names, ptr result)`: 0 if the plan does not fit, else 1 and the result."""
 
     def write(self) -> None:
         b = self.b
@@ -61,7 +61,7 @@ class PlanAttempt(CodeWriter, ABC):
 
     @abstractmethod
     def write_step(self, kind: StepKind) -> None:
-        """What a step does, in a block of its own."""
+        """The code of a step, in its own block."""
 
     def field(self, which: PlanWord, type: ir.Type = P) -> Any:
         return self.load(self.plan, 8 * which, type)
@@ -76,7 +76,7 @@ class PlanAttempt(CodeWriter, ABC):
         return self.element(self.registers, self.operand(name))
 
     def _require_shape(self, count: Any, names: Any) -> Any:
-        """As many arguments, and the same keywords. How many arguments there are in all."""
+        """Require the same number of arguments and the same keywords. Returns the number of all arguments."""
         b = self.b
         positional, keywords = self.field(PlanWord.POSITIONAL, I64), self.field(PlanWord.KEYWORDS, I64)
         self.require(b.icmp_signed("==", count, positional), self.refused)
@@ -91,13 +91,13 @@ class PlanAttempt(CodeWriter, ABC):
         return b.add(positional, keywords)
 
     def require(self, ok: Any, otherwise: Any = None) -> None:
-        """Go on if `ok`; else the plan does not fit."""
+        """Continue if `ok`; otherwise the plan does not fit."""
         after = self.function.append_basic_block("ok")
         self.b.cbranch(ok, after, self.blocks["mismatch"] if otherwise is None else otherwise)
         self.b.position_at_end(after)
 
     def pass_if(self, ok: Any) -> None:
-        """Go on to the next step if `ok`."""
+        """Continue with the next step if `ok`."""
         otherwise = self.function.append_basic_block("otherwise")
         self.b.cbranch(ok, self.blocks["next"], otherwise)
         self.b.position_at_end(otherwise)
@@ -107,11 +107,11 @@ class PlanAttempt(CodeWriter, ABC):
         self.require(self.b.not_(self.is_null(value)), self.blocks["unset"])
 
     def require_made(self, value: Any) -> None:
-        """A Python exception is the call's."""
+        """A Python exception is an exception of the call."""
         self.require(self.b.not_(self.is_null(value)), self.blocks["error"])
 
     def require_true(self, function: Any) -> None:
-        """Go on if a Python function without arguments answers True."""
+        """Continue if a Python function without arguments returns True."""
         answer = self.api("PyObject_CallNoArgs", function)
         self.require_found(answer)
         self.api("Py_DecRef", answer)  # True needs no reference
@@ -130,7 +130,7 @@ class PlanAttempt(CodeWriter, ABC):
         self.b.store(self.b.add(top, self.i64(1)), self.top)
 
     def pop_to(self, count: Any) -> Any:
-        """Pop the last registers. Gives the address of the first; the caller now owns what they refer to."""
+        """Pop the last registers. Returns the address of the first; the caller now owns their objects."""
         start = self.b.sub(self.b.load(self.top, typ=I64), count)
         self.b.store(start, self.top)
         return self.place(self.registers, start)

@@ -1,4 +1,4 @@
-"""Steps that make the result. Reads: slots, registers. Writes: code that pushes new objects. Leaves: nothing."""
+"""Steps that create the result. Reads: slots, registers. Writes: code that pushes new objects. Leaves: nothing."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mlirad.targets.cpu.calls.plan_attempt import PlanAttempt
 
 
 class ResultSteps(PlanAttempt):
-    """Arrays before the call, numbers and containers after it."""
+    """Create arrays before the call, numbers and containers after it."""
 
     def make_array(self) -> None:
         dtype, ndim = self.operand("p"), self.b.trunc(self.operand("b"), I32)
-        self.api("Py_IncRef", dtype)  # which the next call takes
+        self.api("Py_IncRef", dtype)  # the next call steals it
         array = self.api(
             "PyArray_NewFromDescr", self.constant(Constant.NDARRAY), dtype, ndim, self.operand("q"), self.null,
             self.null, ir.Constant(I32, 0), self.null,
@@ -43,7 +43,7 @@ class ResultSteps(PlanAttempt):
         self.require_made(made)
         first = self.pop_to(count)
         with self.counted(count) as k:
-            self.api(put, made, k, self.element(first, k))  # which takes the item
+            self.api(put, made, k, self.element(first, k))  # steals the item
         self.push(made)
 
     def make_dict(self) -> None:

@@ -16,7 +16,7 @@ class RunStep(PlanAttempt):
     """The call, and the interpreter's lock around it."""
 
     def require_disjoint(self) -> None:
-        """No array that is written shares memory with another one."""
+        """No written array shares memory with another array."""
         b = self.b
         count = self.field(PlanWord.ARRAYS, I64)
         checks = b.icmp_signed("!=", self.field(PlanWord.CHECKS_OVERLAP, I64), self.i64(0))
@@ -43,7 +43,7 @@ class RunStep(PlanAttempt):
             with some:
                 last = b.sub(idle, self.i64(1))
                 b.store(self.element(self.load(pool, ITEMS), last), holder)
-                b.store(last, self.at(pool, SIZE))  # what the place refers to is ours now
+                b.store(last, self.at(pool, SIZE))  # the object there is ours now
             with none:
                 b.store(self.api("PyObject_CallNoArgs", self.field(PlanWord.MAKE_CONTEXT)), holder)
         context = b.load(holder, typ=P)
@@ -78,13 +78,14 @@ class RunStep(PlanAttempt):
             self.api("Py_DecRef", answer)
 
     def give_back(self, pool: Any, context: Any) -> None:
-        """Return the context to the pool; without memory for the pool's list free it, and the next call makes one."""
+        """Return the context to the pool. Without memory for the pool's list, free it; the next call creates
+        another."""
         b = self.b
         count = self.load(pool, SIZE, I64)
         fits = b.icmp_signed("<", count, self.load(pool, ROOM_OF_LIST, I64))
         with b.if_else(fits) as (there, further):
             with there:
-                b.store(context, self.place(self.load(pool, ITEMS), count))  # which is the list's now
+                b.store(context, self.place(self.load(pool, ITEMS), count))  # the list owns it now
                 b.store(b.add(count, self.i64(1)), self.at(pool, SIZE))
             with further:
                 failed = self.api("PyList_Append", pool, context)
@@ -93,7 +94,7 @@ class RunStep(PlanAttempt):
                     b.branch(self.blocks["error"])
 
     def raise_for(self, code: Any, context: Any) -> None:
-        """The exception that Python makes of a code is set, unless making it raised another one."""
+        """Set the Python exception for a code, unless creating it raised another one."""
         b = self.b
         number = self.api("PyLong_FromLongLong", b.sext(code, I64))
         with b.if_then(b.not_(self.is_null(number))):

@@ -1,8 +1,9 @@
-"""Reads: arith on scalars and vectors. Writes: total instructions: nothing traps or makes poison. Leaves: no arith op.
+"""Reads: arith on scalars and vectors. Writes: total instructions: none traps or yields poison. Leaves: no arith op.
 
 Results that arith leaves undefined: x / 0 = x, x % 0 = 0, MIN / -1 = MIN (an earlier lowering selects NumPy's result).
-Shifts by the width or more give 0, or the sign. A float out of an integer's range gives what C compilers, and so NumPy,
-give on x86-64: the smallest number of the instruction's width (32 or 64 bits), truncated to the integer's width.
+Shifts by the width or more give 0, or the sign. A float outside an integer's range is converted as C compilers, and so
+NumPy, do on x86-64: to the smallest number of the instruction's width (32 or 64 bits), truncated to the integer's
+width.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from mlirad.xdsl_support.remf import RemfOp
 
 
 def fast_flags(op: Operation) -> str:
-    """The op's fast-math flags, as LLVM writes them."""
+    """The op's fast-math flags in LLVM's syntax."""
     attribute = op.properties.get("fastmath")
     if attribute is None:
         return ""
@@ -100,7 +101,7 @@ def _boolean(type: Attribute) -> str:
 
 
 def safe_divisor(e: FunctionEmitter, op: Operation, *, is_signed: bool) -> tuple[str, str, str]:
-    """(type, dividend, divisor), where the divisor is 1 wherever the processor would trap."""
+    """(type, dividend, divisor); the divisor is 1 wherever the processor would trap."""
     type, a, b = _pair(e, op)
     attribute = op.operands[0].type
     traps = e.assign(f"icmp eq {type} {b}, {filled(0, attribute)}")
@@ -123,7 +124,7 @@ def _division(instruction: str, *, is_signed: bool) -> Rule:
 
 
 def _rounded_division(direction: str) -> Rule:
-    """Signed division rounded down ("sub") or up ("add"): the truncated quotient, put right if a remainder is left."""
+    """Signed division rounded down ("sub") or up ("add"): the truncated quotient, corrected if there is a remainder."""
 
     def rule(e: FunctionEmitter, op: Operation) -> None:
         type, a, b = safe_divisor(e, op, is_signed=True)
@@ -236,14 +237,14 @@ def emit_negf(e: FunctionEmitter, op: arith.NegfOp) -> None:
 
 
 def _truncated(e: FunctionEmitter, word: str, source: Attribute, bits: int) -> str:
-    """A float as an integer of 32 or 64 bits, rounded towards zero; their smallest where it does not fit."""
-    if bits_of(source) == 16:  # no half is as large as the limit
+    """A float as an integer of 32 or 64 bits, rounded towards zero; the smallest integer if it does not fit."""
+    if bits_of(source) == 16:  # no half reaches the limit
         wide = with_element(source, Float32Type())
         word, source = e.pure(f"fpext {llvm_type(source)} {word} to {llvm_type(wide)}", word), wide
     lanes, number, limit = lanes_of(source), llvm_type(source), 2.0 ** (bits - 1)
     magnitude = e.intrinsic(f"llvm.fabs.{suffix(source)}", number, [(number, word)])
     fits = e.pure(f"fcmp olt {number} {magnitude}, {filled(limit, source)}", magnitude)
-    # The smallest number itself does not "fit", and is what its replacement gives.
+    # The smallest number itself does not "fit", but its replacement has the same result.
     safe = e.pure(f"select {_boolean(source)} {fits}, {number} {word}, {number} {filled(-limit, source)}", fits, word)
     return e.pure(f"fptosi {number} {safe} to {_integers(bits, lanes)}", safe)
 
@@ -262,7 +263,7 @@ def emit_float_to_unsigned(e: FunctionEmitter, op: arith.FPToUIOp) -> None:
     if bits < 64:
         _emit_cut(e, op, 32 if bits < 32 else 64)
         return
-    # From 2**63: what lies beyond, with the highest bit set.
+    # From 2**63 on: the difference, with the highest bit set.
     source, word = op.input.type, e.word(op.input)
     number, integer, flag = llvm_type(source), llvm_type(op.result.type), _boolean(source)
     limit, highest = filled(2.0**63, source), filled(-(2**63), op.result.type)
@@ -276,7 +277,7 @@ def emit_float_to_unsigned(e: FunctionEmitter, op: arith.FPToUIOp) -> None:
 
 
 def _emit_cut(e: FunctionEmitter, op: arith.FPToSIOp | arith.FPToUIOp, wide: int) -> None:
-    """A float to an integer by an instruction that gives `wide` bits."""
+    """Convert a float to an integer, by an instruction with a result of `wide` bits."""
     source, target = op.input.type, op.result.type
     word = _truncated(e, e.word(op.input), source, wide)
     if bits_of(target) < wide:
@@ -285,8 +286,8 @@ def _emit_cut(e: FunctionEmitter, op: arith.FPToSIOp | arith.FPToUIOp, wide: int
 
 
 def emit_float_truncation(e: FunctionEmitter, op: arith.TruncFOp) -> None:
-    """Of f64 to f16 by way of f32, for which there are instructions: there towards zero, and to an odd last bit if that
-    is not exact, so that only the second one rounds."""
+    """From f64 to f16 through f32, because there are instructions for both steps. The first step rounds towards zero,
+    and sets the last bit if it is not exact, so that only the second step rounds."""
     source, target = op.input.type, op.result.type
     if (bits_of(source), bits_of(target)) != (64, 16):
         e.bind(op.result, convert(e, "fptrunc", op.input, target))

@@ -1,5 +1,5 @@
-"""Reads: memref.copy, linalg.fill of zeros. Writes: loops over the strided axes, and calls that move or clear a
-block of memory at once. Leaves: neither op."""
+"""Reads: memref.copy, linalg.fill of zeros. Writes: loops over the strided axes, and calls that move or clear a block
+of memory. Leaves: neither op."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def emit_copy(e: FunctionEmitter, op: memref.CopyOp) -> None:
 
 
 def emit_clear(e: FunctionEmitter, op: FillOp) -> None:
-    """A fill whose bits are all zero, of one block of memory: the stage `loops` has no other."""
+    """A fill of one block of memory with zero bits: the stage `loops` has no other fill."""
     target = e.memref(op.outputs[0])
-    # LLVM's own memset would become up to sixteen stores, which take longer to compile than many clears to run.
+    # LLVM would turn its own memset into up to sixteen stores, whose compile time exceeds many clears.
     e.module.declare("memset", "declare ptr @memset(ptr, i32, i64) nounwind willreturn memory(argmem: write)")
     size = byte_size(target.element)
     pointer, bytes = address(e, target, ["0"] * len(target.sizes)), multiply(e, _count(e, target.sizes), str(size))
@@ -49,7 +49,7 @@ def emit_clear(e: FunctionEmitter, op: FillOp) -> None:
 
 
 def _count(e: FunctionEmitter, sizes: Sequence[str]) -> str:
-    """How many elements there are."""
+    """The number of elements."""
     count = "1"
     for word in sizes:
         count = multiply(e, count, word)
@@ -57,7 +57,7 @@ def _count(e: FunctionEmitter, sizes: Sequence[str]) -> str:
 
 
 def _copy_blocks(e: FunctionEmitter, source: MemRef, target: MemRef, axis: int, size: str) -> None:
-    """Blocks of memory of so many elements, all that there are along the axes before `axis`."""
+    """Copy blocks of `size` elements, for all indices along the axes before `axis`."""
     loops = [_open(e, bound) for bound in source.sizes[:axis]]
     indices = [loop.counter.name for loop in loops] + ["0"] * (len(source.sizes) - axis)
     bytes_aligned = alignment(source.element)
@@ -78,7 +78,7 @@ def _is_identity(value: SSAValue) -> bool:
 
 
 def _block_axis(value: MemRef) -> int:
-    """The first axis from which on `value` is one block of memory, by its literal sizes and strides."""
+    """The first axis from which on `value` is one block of memory, according to its literal sizes and strides."""
     expected, axis = 1, len(value.sizes)
     while axis > 0 and value.strides[axis - 1] == str(expected):
         axis -= 1
@@ -89,7 +89,7 @@ def _block_axis(value: MemRef) -> int:
 
 
 def _move(e: FunctionEmitter, target: str, source: str, bytes: str, alignment: int) -> None:
-    """A memmove; LLVM makes it a memcpy where it sees that the two do not overlap."""
+    """A memmove; LLVM turns it into a memcpy if it sees that the two do not overlap."""
     name = "llvm.memmove.p0.p0.i64"
     e.module.declare(name, f"declare void @{name}(ptr, ptr, i64, i1)")
     aligned = f"align {alignment}"

@@ -1,4 +1,4 @@
-"""Memrefs in registers: static sizes and strides are held in Python, dynamic ones as names of LLVM values.
+"""Memrefs in registers: static sizes and strides are Python numbers, dynamic ones are names of LLVM values.
 
 Reads: memref types and SSA names. Writes: descriptors, their dynamic parts, and typed addresses. Leaves: nothing.
 """
@@ -35,7 +35,7 @@ def is_literal(word: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TypeFacts:
-    """What a memref's type says. None: known at run time only. `strides` is None for identity."""
+    """The static parts of a memref's type. None: known only at run time. `strides` is None for the identity layout."""
 
     element: Attribute
     sizes: tuple[int | None, ...]
@@ -57,7 +57,7 @@ class MemRef:
     strides: tuple[str, ...]
 
     def parts(self, type: MemRefType) -> list[tuple[str, str]]:
-        """(LLVM type, name) of all that is dynamic in `type`: what a phi, a call or a select carries."""
+        """(LLVM type, name) of every dynamic part of `type`: the values that a phi, a call or a select carries."""
         facts = facts_of(type)
         words = [("ptr", self.pointer)]
         if facts.offset is None:
@@ -70,7 +70,7 @@ class MemRef:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The words of a complex number's parts."""
+    """The words of the two parts of a complex number."""
 
     re: str
     im: str
@@ -117,7 +117,7 @@ def to_parts(value: Value, type: Attribute) -> list[tuple[str, str]]:
 
 
 def from_parts(lines: Lines, type: Attribute, words: Iterator[str]) -> Value:
-    """The value whose dynamic parts are the next of `words`. May emit the strides that its sizes imply."""
+    """The value with the next of `words` as dynamic parts. May emit the strides that its sizes imply."""
     if isinstance(type, ComplexType):
         return Parts(next(words), next(words))
     if not isinstance(type, MemRefType):
@@ -163,7 +163,7 @@ def add(lines: Lines, a: str, b: str) -> str:
 
 
 def linear(lines: Lines, memref: MemRef, indices: Sequence[str]) -> str:
-    """How many elements an element is from the pointer."""
+    """The distance of an element from the pointer, in elements."""
     position = memref.offset
     for index, stride in zip(indices, memref.strides, strict=True):
         position = add(lines, position, multiply(lines, index, stride))
@@ -171,10 +171,11 @@ def linear(lines: Lines, memref: MemRef, indices: Sequence[str]) -> str:
 
 
 def address(lines: Lines, memref: MemRef, indices: Sequence[str], *, is_masked: bool = False) -> str:
-    """A typed pointer to an element. What is only reached under a mask may lie outside: no promise `inbounds`."""
+    """A typed pointer to an element. With a mask, the pointer may be outside of the array, so it is not `inbounds`."""
     if not lines.is_in_vector_loop:
         return _moved(lines, memref, memref.pointer, linear(lines, memref, indices), is_inside=not is_masked)
-    # In steps: what the innermost loop does not change, what it does, and last a number, which instructions take.
+    # In steps: first the loop-invariant part, then the varying part, and last a constant, which instructions can
+    # encode.
     known, fixed, varying = 0, "0", "0"
     strides = memref.strides
     for word in (memref.offset, *[multiply(lines, *pair) for pair in zip(indices, strides, strict=True)]):
@@ -193,12 +194,12 @@ def address(lines: Lines, memref: MemRef, indices: Sequence[str], *, is_masked: 
 
 
 def _is_forward(memref: MemRef) -> bool:
-    """Whether all that leads to an element leads through the array."""
+    """Whether every step towards an element stays inside the array."""
     return all(is_literal(word) and int(word) >= 0 for word in (memref.offset, *memref.strides))
 
 
 def _moved(lines: Lines, memref: MemRef, pointer: str, step: str, *, is_inside: bool) -> str:
-    """A pointer so many elements further on."""
+    """A pointer advanced by `step` elements."""
     if step == "0":
         return pointer
     flag = " inbounds" if is_inside else ""

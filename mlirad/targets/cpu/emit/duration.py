@@ -12,15 +12,15 @@ from mlirad.analysis import cost
 from mlirad.analysis.loops import trip_count
 
 SHORT = 20_000
-"""The most that a short call costs: some ten microseconds. While it runs it keeps the interpreter's lock, whose
-release and return would cost fifty nanoseconds."""
+"""The highest cost of a short call: some ten microseconds. A short call keeps the interpreter's lock; releasing it and
+taking it again would cost fifty nanoseconds."""
 
 _DEEPEST = 64
-"""Of blocks in blocks. What is nested deeper counts as long: Python's stack has an end."""
+"""The limit for nested blocks. Deeper nests count as long, because Python's stack is limited."""
 
 
 def is_long(function: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> bool:
-    """Whether a call may cost more than SHORT, or more than is known."""
+    """Whether a call may cost more than SHORT, or its cost is unknown."""
     return _Estimate(functions).of_function(function.sym_name.data) > SHORT
 
 
@@ -32,7 +32,7 @@ class _Estimate:
 
     def of_function(self, name: str) -> float:
         if name not in self._costs:
-            self._costs[name] = inf  # while it is estimated: of one that calls itself
+            self._costs[name] = inf  # while it is being estimated, for recursive functions
             if name in self._functions:
                 self._costs[name] = self.of_block(self._functions[name].body.block)
         return self._costs[name]

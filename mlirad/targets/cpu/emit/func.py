@@ -1,7 +1,8 @@
 """Reads: func.func, call, return. Writes: LLVM functions. Leaves: no func op.
 
-A function `f` becomes `mlirad.body.f`, which takes its arguments in registers; a public one also `mlirad.entry.f`, the
-ABI: `i32 (ptr context, ptr slots)`, which takes them from 64-bit slots. Both return 0, or the code of an error.
+A function `f` becomes `mlirad.body.f`, which takes its arguments in registers. A public function also becomes
+`mlirad.entry.f`, the ABI: `i32 (ptr context, ptr slots)`, which takes them from 64-bit slots. Both return 0, or an
+error code.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from mlirad.targets.cpu.runtime import (
 )
 
 _GROW = "mlirad_grow_"
-# With more buffers than this, the lists of who overlaps whom would cost more than they give.
+# With more buffers than this, the alias lists would cost more than they gain.
 _MOST_SCOPES = 32
 
 
@@ -80,7 +81,7 @@ def _passed_value(
 
 
 def signature(op: func.FuncOp, functions: Mapping[str, func.FuncOp], *, has_arena: bool) -> EntrySignature:
-    """What the caller needs to know about a public function. functions: all that the module defines."""
+    """The data that a caller needs about a public function. functions: all functions defined in the module."""
     arena = arena_size(op) if has_arena else 0
     name, types = op.sym_name.data, op.function_type
     attributes: Sequence[DictionaryAttr | None] = (
@@ -109,7 +110,7 @@ def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attribut
     _find_releasing_loops(e, op, ops)
     find_vectorized_loops(e, op, ops)
     scopes = _arena_scopes(e, ops)
-    # Only the call path promises that arguments are disjoint; a call inside the module may pass one array twice.
+    # Only the entry point guarantees disjoint arguments; a call inside the module may pass one array twice.
     noalias = "noalias " if is_public and not is_called else ""
     e.name, e.attributes = op.sym_name.data, attributes
     parameters = ["ptr noalias %ctx", "ptr noalias %results"]
@@ -140,8 +141,8 @@ def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attribut
 
 
 def _take_memory(e: FunctionEmitter, op: func.FuncOp) -> None:
-    """A function that others call takes a block of memory as its arena, and gives back all that it has taken. (Its
-    caller does, if the results may be in it.)"""
+    """A function with callers in the module takes a block of memory as its arena, and gives back all memory that it has
+    taken. (Its caller does, if the results may be in it.)"""
     if not _has_array_results(op):
         e.mark = _mark(e)
     if size := arena_size(op):
@@ -159,7 +160,7 @@ def _pointer_facts(type: Attribute, noalias: str) -> str:
 
 
 def _entry_text(module: ModuleEmitter, op: func.FuncOp, body: str, attributes: str, *, has_arena: bool) -> str:
-    """The ABI: fetch the arguments from their slots, start the call's memory and its stack's limit, call the body."""
+    """The ABI: load the arguments from their slots, set up the call's memory and stack limit, call the body."""
     e = FunctionEmitter(module)
     fields = {name: e.assign(f"getelementptr i8, ptr %ctx, i64 {at}") for name, at in _FIELDS.items()}
     e.line(f"store i64 0, ptr {fields['used']}, align 8")
@@ -203,7 +204,7 @@ def _is_dynamic_memory(op: Operation) -> bool:
 
 
 def _find_releasing_loops(e: FunctionEmitter, function: func.FuncOp, ops: Sequence[Operation]) -> None:
-    """The loops whose trips free the memory that they take: those that allocate and carry no array."""
+    """Find the loops that free memory after each trip: those that allocate and carry no array."""
     for op in ops:
         if op.__class__ not in _MEMORY or not _is_dynamic_memory(op):
             continue
@@ -215,7 +216,7 @@ def _find_releasing_loops(e: FunctionEmitter, function: func.FuncOp, ops: Sequen
 
 
 def _arena_scopes(e: FunctionEmitter, ops: Sequence[Operation]) -> list[str]:
-    """Tell LLVM which of the arena's buffers share no byte, by metadata on what is accessed through their names."""
+    """Tell LLVM which arena buffers are disjoint, by metadata on the accesses through them."""
     buffers: list[tuple[SSAValue, int, int]] = []
     for op in ops:
         offset = op.attributes.get("mlirad.offset") if op.__class__ is memref.AllocOp else None
@@ -281,7 +282,7 @@ def emit_call(e: FunctionEmitter, op: func.CallOp) -> None:
 
 
 def _call_defined(e: FunctionEmitter, op: func.CallOp, callee: func.FuncOp) -> None:
-    """A call inside the module: its results through the stack, its error passed on."""
+    """A call inside the module: its results are passed on the stack, its error is passed on."""
     if callee.sym_name.data in e.module.recursive:
         _require_stack(e, op)
     mark = _mark(e) if _has_array_results(callee) else None
@@ -313,7 +314,7 @@ def _has_array_results(op: func.FuncOp) -> bool:
 
 
 def _require_stack(e: FunctionEmitter, op: func.CallOp) -> None:
-    """Calls of functions that call themselves may be any number deep."""
+    """Recursive calls may be arbitrarily deep."""
     limit = e.assign(f"load ptr, ptr {e.assign(f'getelementptr i8, ptr %ctx, i64 {STACK_LIMIT}')}, align 8")
     frame = e.module.declare("llvm.frameaddress.p0", "declare ptr @llvm.frameaddress.p0(i32 immarg)")
     here = e.assign(f"call ptr {frame}(i32 0)")
@@ -332,7 +333,7 @@ def _used(e: FunctionEmitter) -> str:
 
 
 def _give_back(e: FunctionEmitter, mark: str, arrays: Sequence[str] = ()) -> None:
-    """The memory that has been taken since then is free again, unless one of these arrays is in it."""
+    """Free the memory taken since the mark, unless one of these arrays is in it."""
     used, kept = _used(e), mark
     for pointer in arrays:
         is_older = e.assign(f"call i1 {e.module.use_runtime('mlirad.is_older')}(ptr {pointer}, i64 {mark})")
@@ -342,7 +343,7 @@ def _give_back(e: FunctionEmitter, mark: str, arrays: Sequence[str] = ()) -> Non
 
 
 def emit_check(e: FunctionEmitter, op: func.CallOp) -> None:
-    """@mlirad_check(ok, i, j): if not ok, keep i and j for the message and leave with this check's code."""
+    """@mlirad_check(ok, i, j): if not ok, store i and j for the message and return this check's code."""
     kind, message = op.attributes.get("mlirad.error"), op.attributes.get("mlirad.message")
     if not (isinstance(kind, StringAttr) and isinstance(message, StringAttr)):
         raise TargetError(f"a call of @{CHECK} lacks mlirad.error or mlirad.message")
@@ -352,7 +353,7 @@ def emit_check(e: FunctionEmitter, op: func.CallOp) -> None:
 
 
 def emit_grow(e: FunctionEmitter, op: func.CallOp) -> None:
-    """@mlirad_grow_T(array, k): the array with room for element k. Its size at least doubles, if it changes at all."""
+    """@mlirad_grow_T(array, k): the array with room for element k. If its size changes, it at least doubles."""
     array, needed = op.arguments
     owner = array.block.parent_op() if isinstance(array, BlockArgument) else None
     if isinstance(owner, func.FuncOp) and (owner.sym_visibility is None or owner.sym_visibility.data == "public"):
@@ -364,7 +365,7 @@ def emit_grow(e: FunctionEmitter, op: func.CallOp) -> None:
     fits = e.assign(f"icmp slt i64 {word}, {size}")
     e.line(f"br i1 {fits}, label %{after}, label %{grow}, !prof !0")
     e.label(grow)
-    # Below 2**56 neither sum nor product can wrap to a small one.
+    # Below 2**56, neither the sum nor the product can wrap to a small number.
     e.require(e.assign(f"icmp ult i64 {word}, {1 << 56}"), MEMORY_ERROR)
     least = e.assign(f"add nuw nsw i64 {word}, 16")
     twice = e.assign(f"shl i64 {size}, 1")

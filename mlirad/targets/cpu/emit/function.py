@@ -1,7 +1,7 @@
 """The walk over one function: from MLIR to lines of LLVM IR.
 
-Reads: ops, through a table (op class -> rule). Writes: lines. Leaves: no op unvisited. It does not recurse, so nesting
-may be of any depth.
+Reads: ops, through a table (op class -> rule). Writes: lines. Leaves: no op unvisited. The walk is not recursive, so
+nesting may be arbitrarily deep.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from mlirad.targets.cpu.manifest import EntrySignature, ErrorEntry
 from mlirad.targets.cpu.runtime import MEMORY_ERROR
 
 Rule = Callable[["FunctionEmitter", Any], Iterator[Block] | None]
-"""Emits one op. A rule for an op with regions is a generator that yields each block where its lines belong."""
+"""Emits one op. A rule for an op with regions is a generator that yields each block at the place for its lines."""
 
 
 def ops_in(root: Operation) -> list[Operation]:
-    """All ops nested in `root`, in order. Without recursion: ifs may nest as deep as a function is long."""
+    """All ops nested in `root`, in order. Not recursive: ifs may nest as deep as a function is long."""
     found: list[Operation] = []
     stack = _first_ops(root)
     while stack:
@@ -42,29 +42,29 @@ def ops_in(root: Operation) -> list[Operation]:
 
 
 def _first_ops(op: Operation) -> list[Operation | None]:
-    """The first ops of all blocks, the first block's last."""
+    """The first ops of all blocks; the first block's comes last."""
     return [block.first_op for region in reversed(op.regions) for block in reversed(list(region.blocks))]
 
 
 def symbol(kind: str, name: str) -> str:
-    """The name of a function or array in LLVM, distinct from the C library's names."""
+    """The LLVM name of a function or array, distinct from the C library's names."""
     return f"mlirad.{kind}.{name}"
 
 
 def quoted(name: str) -> str:
-    """An LLVM reference to any name, `<lambda>` included."""
+    """An LLVM reference to any name, even `<lambda>`."""
     escaped = "".join(c if c.isalnum() or c in "._<>-$" else "".join(f"\\{b:02X}" for b in c.encode()) for c in name)
     return f'@"{escaped}"'
 
 
 def escaped(data: bytes) -> str:
-    """Bytes as LLVM writes them between quotes."""
+    """Bytes in LLVM's syntax for quoted strings."""
     return "".join([chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data])
 
 
 @dataclass
 class ModuleEmitter:
-    """What the functions of one module share."""
+    """The state shared by the functions of one module."""
 
     rules: Mapping[type[Operation], Rule]
     functions: Mapping[str, func.FuncOp]
@@ -76,7 +76,8 @@ class ModuleEmitter:
     chunks: list[str] = field(default_factory=list)
     nodes: int = 10
     is_finished: bool = True
-    """Whether every innermost loop handles vectors, and no function calls another: LLVM has little left to do."""
+    """Whether every innermost loop handles vectors, and no function calls another: there is little left for LLVM to
+    do."""
 
     @cached_property
     def recursive(self) -> set[str]:
@@ -95,12 +96,12 @@ class ModuleEmitter:
         return name
 
     def use_runtime(self, name: str) -> str:
-        """A reference to one of the functions of runtime.py, which comes along with what it needs."""
+        """A reference to a function of runtime.py, which is included with everything that it needs."""
         self.runtime.add(name)
         return f"@{name}"
 
     def metadata_nodes(self, count: int) -> int:
-        """The first of so many new numbers of metadata nodes, in a row."""
+        """Reserve this many consecutive numbers for metadata nodes. Returns the first."""
         self.nodes += count
         return self.nodes - count
 
@@ -111,7 +112,7 @@ class ModuleEmitter:
 
 @dataclass
 class Phi:
-    """A phi whose incoming values are known one by one."""
+    """A phi whose incoming values are added one by one."""
 
     name: str
     type: str
@@ -121,12 +122,12 @@ class Phi:
 
 @dataclass
 class Polling:
-    """Which loops of a function, or of a task, look for signals, and how; see polling.py.
+    """Which loops of a function, or of a task, poll for signals, and how; see polling.py.
 
-    charges: the work of a trip of the loops that charge at each. strips: of the loops that are cut, a strip's trips.
-    moves: what moves, or gives to native functions, as much memory as only the run knows, and charges for it.
+    charges: for loops that charge in each trip, the work of a trip. strips: for loops that are cut into strips, the
+    trips of a strip. moves: ops that charge for an amount of memory known only at run time: copies, and native calls.
 
-    work: of the function's body, what no loop charges for. is_called: whether other functions here call it.
+    work: the work of the function's body that no loop charges for. is_called: whether the module has calls of it.
     """
 
     charges: dict[Operation, int] = field(default_factory=dict)
@@ -142,11 +143,11 @@ class Polling:
 
 
 class FunctionEmitter(Lines):
-    """Lines of one function, the names its SSA values have in them, and how it is left on failure.
+    """The lines of one function, the names of its SSA values, and its exits on failure.
 
-    name, attributes: of the function. distinct: pointers to memory that nothing else points to. mark: how much memory
-    was in use when it was called. is_task: whether it is a part of a function for threads to run, which has no context:
-    it can neither fail nor allocate.
+    name, attributes: of the function. distinct: pointers to memory that no other pointer refers to. mark: how much
+    memory was in use when it was called. is_task: whether it is a part of a function that threads run. A task has no
+    context, so it can neither fail nor allocate.
     """
 
     def __init__(self, module: ModuleEmitter, polling: Polling | None = None):
@@ -166,10 +167,10 @@ class FunctionEmitter(Lines):
         self.distinct: frozenset[str] = frozenset()
         self.is_task = False
         self.mark: str | None = None
-        self._values: dict[int, Value] = {}  # by identity: xDSL's values hash slowly
+        self._values: dict[int, Value] = {}  # by identity, because hashing xDSL's values is slow
 
     def task(self, name: str) -> FunctionEmitter:
-        """The emitter of a part of this function that is to be a function of its own: values have the same names."""
+        """The emitter for a part of this function that becomes a function of its own: values keep their names."""
         made = FunctionEmitter(self.module, Polling(self.polling.charges, self.polling.strips, self.polling.moves))
         made.name, made.attributes, made.is_task = name, self.attributes, True
         made.vectorized, made.arena_scopes = self.vectorized, self.arena_scopes
@@ -185,7 +186,7 @@ class FunctionEmitter(Lines):
         return self._values[id(ssa)]
 
     def word(self, ssa: SSAValue) -> str:
-        """The operand that stands for a scalar or a vector: a literal or an SSA name."""
+        """The operand for a scalar or a vector: a literal or an SSA name."""
         value = self._values[id(ssa)]
         assert isinstance(value, str)
         return value
@@ -201,16 +202,16 @@ class FunctionEmitter(Lines):
     # lines
 
     def intrinsic(self, name: str, result: str, arguments: Sequence[tuple[str, str]], flags: str = "") -> str:
-        """Call an LLVM intrinsic or an external pure function; the result's name."""
+        """Call an LLVM intrinsic or an external pure function. Returns the result's name."""
         types = ", ".join([type for type, _ in arguments])
         callee = self.module.declare(name, f"declare {result} @{name}({types}) nounwind willreturn memory(none)")
         listed = ", ".join([f"{type} {word}" for type, word in arguments])
         text = f"call {flags}{result} {callee}({listed})"
-        # A function of the C library is called where the program calls it: it may take long.
+        # A function of the C library is called where the program calls it, because it may take long.
         return self.pure(text, *[word for _, word in arguments]) if name.startswith("llvm.") else self.assign(text)
 
     def phi(self, type: str) -> Phi:
-        """A phi at this place, to be filled by `incoming`."""
+        """A phi at this place; `incoming` adds its values."""
         name = self._name()
         self.lines.append("")
         return Phi(name, type, len(self.lines) - 1, [])
@@ -224,7 +225,7 @@ class FunctionEmitter(Lines):
         return [self.phi(part) for type in types for part in part_types(type)]
 
     def bind_phis(self, targets: Sequence[Sequence[SSAValue]], types: Sequence[Attribute], phis: Sequence[Phi]) -> None:
-        """Bind lists of SSA values, one value of each type, to what the phis carry. After all phis of the block."""
+        """Bind lists of SSA values, one value of each type, to the phis. Call it after all phis of the block."""
         words = iter([phi.name for phi in phis])
         values = [from_parts(self, type, words) for type in types]
         for target in targets:
@@ -234,13 +235,13 @@ class FunctionEmitter(Lines):
     # failure
 
     def require(self, ok: str, code: int | str, stores: Sequence[tuple[int, str]] = ()) -> None:
-        """Go on if `ok`; else, in a cold block, store i64 words at offsets of the context and return `code`."""
+        """Continue if `ok`; else, in a cold block, store i64 words at offsets of the context and return `code`."""
         if self.is_task:
             raise TargetError("what threads run side by side can neither fail nor allocate")
         self.leave_unless(ok, code, stores)
 
     def leave_unless(self, ok: str, code: int | str, stores: Sequence[tuple[int, str]] = ()) -> None:
-        """The same; a task, which cannot fail, is abandoned with its call."""
+        """The same; a task, which cannot fail, is abandoned together with its call."""
         good, bad = self.fresh("ok"), self.fresh("fail")
         self.line(f"br i1 {ok}, label %{good}, label %{bad}, !prof !0")
         self.cold.append(f"{bad}:")
@@ -258,7 +259,7 @@ class FunctionEmitter(Lines):
     # the walk
 
     def run(self, block: Block) -> None:
-        """Emit a block and all that is nested in it, without recursion."""
+        """Emit a block and everything nested in it, without recursion."""
         stack = [self._walk(block)]
         while stack:
             nested = next(stack[-1], None)

@@ -1,6 +1,6 @@
-"""Lines of LLVM IR, with common subexpressions eliminated and loop-invariant ones moved before their loop.
+"""Lines of LLVM IR. Common subexpressions are eliminated, and loop-invariant ones are moved before their loop.
 
-Reads: nothing. Writes: lines. Leaves: what they mean.
+Reads: nothing. Writes: lines. Leaves: their meaning to the callers.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """A loop that is open. begin: the number that names had reached in front of it. before: the lines there.
+    """An open loop. begin: the number of names before it. before: the lines before it.
 
-    known: what is known there. is_vector: whether it handles vectors.
+    known: the expressions computed before it. is_vector: whether it handles vectors.
     """
 
     begin: int
@@ -24,15 +24,15 @@ class _Loop:
 
 
 class Lines:
-    """Lines to which more are appended. A line that is a list represents the lines in it."""
+    """A growing list of lines. An element that is a list represents the lines in it."""
 
     def __init__(self) -> None:
         self.lines: list[str | list[str]] = []
         self.current = "entry"
         self._known: dict[str, str] = {}
-        self._here: list[str] = []  # what has become known in the scope
+        self._here: list[str] = []  # expressions added in this scope
         self._loops: list[_Loop] = []
-        self._births: dict[str, int] = {}  # when values were named; those moved before a loop, as if when it began
+        self._births: dict[str, int] = {}  # when values were named; one moved before a loop is as old as it
         self._counter = 0
 
     def fresh(self, hint: str = "v") -> str:
@@ -43,7 +43,7 @@ class Lines:
         self.lines.append("  " + text)
 
     def assign(self, text: str) -> str:
-        """Emit `%name = text`; the name."""
+        """Emit `%name = text`. Returns the name."""
         name = self._name()
         self.lines.append(f"  {name} = {text}")
         return name
@@ -55,8 +55,8 @@ class Lines:
         return name
 
     def pure(self, text: str, *words: str) -> str:
-        """The same for what always gives the same, of `words`: where it is known already, nothing is emitted, and what
-        does not vary with a loop is computed before it."""
+        """The same for a pure expression of `words`: a known expression is not emitted again, and a loop-invariant one
+        is emitted before the loop."""
         name = self._known.get(text)
         if name is None:
             born = max([self._births.get(word, 0) for word in words])
@@ -73,14 +73,14 @@ class Lines:
         return name
 
     def varies(self, word: str) -> bool:
-        """Whether a word is computed again in each trip of the innermost loop."""
+        """Whether a word is recomputed in each trip of the innermost loop."""
         return self._varies(self._births.get(word, 0))
 
     def _varies(self, born: int) -> bool:
         return not self._loops or born > self._loops[-1].begin
 
     def begin_loop(self, *, is_vector: bool = False) -> None:
-        """A loop begins here, before whose branch there is room for what does not vary with it."""
+        """Begin a loop; its loop-invariant lines will be inserted before its branch."""
         self._counter += 1
         self._loops.append(_Loop(self._counter, [], self._here, is_vector))
         self.lines.append(self._loops[-1].before)
@@ -94,7 +94,7 @@ class Lines:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What becomes known in it is forgotten at its end, as control may not pass through it."""
+        """Forget the expressions added inside at its end, because control may bypass it."""
         saved, self._here = self._here, []
         try:
             yield

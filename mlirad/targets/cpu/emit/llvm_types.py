@@ -38,7 +38,7 @@ def element_of(type: Attribute) -> Attribute:
 
 
 def with_element(type: Attribute, element: Attribute) -> Attribute:
-    """A type of as many lanes, of another element."""
+    """A type with as many lanes, but another element."""
     return VectorType(element, type.get_shape()) if isinstance(type, VectorType) else element
 
 
@@ -49,7 +49,7 @@ def lanes_of(type: Attribute) -> int | None:
         return None
     shape = type.get_shape()
     if len(shape) != 1 or any(scalable.value.data for scalable in type.scalable_dims):
-        raise TargetError(f"the cpu target takes vectors of rank 1 and of fixed length only, not {type}")
+        raise TargetError(f"the cpu target supports only vectors of rank 1 and fixed length, not {type}")
     return shape[0]
 
 
@@ -71,7 +71,7 @@ def is_float(type: Attribute) -> bool:
 
 
 def _word(type: Attribute, column: int) -> str:
-    """A column of `_FLOATS` for an element; integers are called the same in all."""
+    """A column of `_FLOATS` for an element; integers have the same name in all columns."""
     element = element_of(type)
     entry = _FLOATS.get(element.__class__)
     return str(entry[column]) if entry else f"i{bits_of(element)}"
@@ -97,7 +97,7 @@ def memory_type(type: Attribute) -> str:
 
 @once
 def suffix(type: Attribute) -> str:
-    """How an overloaded intrinsic's name ends: `f64`, `v8f64`, `i32`."""
+    """The suffix of an overloaded intrinsic's name: `f64`, `v8f64`, `i32`."""
     lanes, word = lanes_of(type), _word(type, 1)
     return word if lanes is None else f"v{lanes}{word}"
 
@@ -112,13 +112,13 @@ def byte_size(type: Attribute) -> int:
 
 @once
 def alignment(type: Attribute) -> int:
-    """Of an element in memory: a complex number's is that of its parts, as in NumPy."""
+    """The alignment of an element in memory: a complex number has that of its parts, as in NumPy."""
     return byte_size(type.element_type) if isinstance(type, ComplexType) else byte_size(type)
 
 
 @once
 def element_name(type: Attribute) -> str:
-    """MLIR's name of an element type, without signedness: what slots are described by."""
+    """MLIR's name of an element type, without signedness, as used to describe slots."""
     if isinstance(type, ComplexType):
         return f"complex<{suffix(type.element_type)}>"
     return suffix(element_of(type))
@@ -169,7 +169,7 @@ def literal(value: Attribute) -> str:
 
 
 def constant_bytes(value: DenseIntOrFPElementsAttr) -> bytes:
-    """A constant array's memory: C order, one byte per bool, always 0 or 1."""
+    """The memory of a constant array: C order, one byte per bool, always 0 or 1."""
     data = value.data.data
     if isinstance(value.type.element_type, ComplexType):
         return data

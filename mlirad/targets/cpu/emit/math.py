@@ -1,5 +1,5 @@
 """Reads: math on scalars and vectors, complex on scalars. Writes: LLVM intrinsics, or C library calls lane by lane;
-arithmetic on the parts of complex numbers. Leaves: no math op, and no complex op that mlirad makes."""
+arithmetic on the parts of complex numbers. Leaves: no math op, and no complex op that mlirad emits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def lane_by_lane(e: FunctionEmitter, name: str, operands: Sequence[tuple[str, At
 
 
 def _intrinsic(name: str) -> Rule:
-    """llvm.name; the code generator calls the C library where the processor has no such instruction."""
+    """llvm.name; the code generator calls the C library if the processor has no such instruction."""
 
     def rule(e: FunctionEmitter, op: Operation) -> None:
         type = op.results[0].type
@@ -48,7 +48,7 @@ def _intrinsic(name: str) -> Rule:
 
 
 def _counting(name: str) -> Rule:
-    """llvm.ctlz and its like, whose second operand says that the result for 0 (or abs of MIN) is defined."""
+    """llvm.ctlz and similar intrinsics. Their second operand says that the result for 0 (or abs of MIN) is defined."""
 
     def rule(e: FunctionEmitter, op: Operation) -> None:
         type = op.results[0].type
@@ -59,7 +59,7 @@ def _counting(name: str) -> Rule:
 
 
 def _library(name: str) -> Rule:
-    """A function of the C library that LLVM has no intrinsic for."""
+    """A function of the C library without an LLVM intrinsic."""
 
     def rule(e: FunctionEmitter, op: Operation) -> None:
         type = op.results[0].type
@@ -78,7 +78,7 @@ def emit_rsqrt(e: FunctionEmitter, op: math.RsqrtOp) -> None:
 
 
 def emit_fpowi(e: FunctionEmitter, op: math.FPowIOp) -> None:
-    """By pow, which is exact to an ulp; llvm.powi multiplies and takes 32 bits of exponent."""
+    """Uses pow, which is exact to an ulp; llvm.powi multiplies repeatedly and takes a 32-bit exponent."""
     type = op.result.type
     word = llvm_type(type)
     exponent = e.assign(f"sitofp {llvm_type(op.rhs.type)} {e.word(op.rhs)} to {word}")
@@ -87,7 +87,7 @@ def emit_fpowi(e: FunctionEmitter, op: math.FPowIOp) -> None:
 
 
 def emit_ipowi(e: FunctionEmitter, op: math.IPowIOp) -> None:
-    """By squaring, in 64 bits, which wrap as the narrower type does."""
+    """Squares repeatedly, in 64 bits, which wrap as the narrower type does."""
     type = op.result.type
     lanes, narrow = lanes_of(type), llvm_type(type)
     wide = "i64" if lanes is None else f"<{lanes} x i64>"

@@ -37,8 +37,8 @@ from mlirad.targets.cpu.emit.llvm_types import alignment, bits_of, byte_size, co
 from mlirad.targets.cpu.runtime import MEMORY_ERROR
 
 ALIGNMENT = 64
-LARGEST_STACK = 1 << 14  # bytes that a function may take of the stack for arrays
-LARGEST_TASK_STACK = 1 << 15  # the same of what threads run: less than `native_stack.RESERVE`
+LARGEST_STACK = 1 << 14  # bytes of the stack that a function may use for arrays
+LARGEST_TASK_STACK = 1 << 15  # the same for functions that threads run: less than `native_stack.RESERVE`
 _ESCAPED = [f"\\{byte:02X}" for byte in range(256)]
 
 
@@ -63,7 +63,7 @@ def to_memory(e: FunctionEmitter, word: str, type: Attribute) -> str:
 
 
 def access(e: FunctionEmitter, base: SSAValue) -> str:
-    """What LLVM may know about an access through `base`: which of the arena's buffers it is in."""
+    """Alias metadata for an access through `base`: the arena buffer that it is in."""
     return e.arena_scopes.get(base, "")
 
 
@@ -74,7 +74,7 @@ def load(e: FunctionEmitter, source: MemRef, indices: Sequence[str], metadata: s
 
 
 def _part_pointers(e: FunctionEmitter, array: SSAValue, indices: Sequence[SSAValue], part: str) -> tuple[str, str]:
-    """Where the parts of a complex element are, of the LLVM type `part`."""
+    """The addresses of the parts of a complex element; the parts have the LLVM type `part`."""
     pointer = address(e, e.memref(array), e.words(indices))
     return pointer, e.pure(f"getelementptr inbounds {part}, ptr {pointer}, i64 1", pointer)
 
@@ -120,7 +120,7 @@ def _contiguous(e: FunctionEmitter, type: MemRefType, pointer: str, sizes: tuple
 
 
 def _byte_count(e: FunctionEmitter, sizes: Sequence[str], element: Attribute) -> str:
-    """Bytes of an array. A negative size, or a product that overflows, leaves with MemoryError."""
+    """The bytes of an array. A negative size, or a product that overflows, raises MemoryError."""
     total = str(byte_size(element) * prod(int(size) for size in sizes if is_literal(size)))
     for size in sizes:
         if is_literal(size):
@@ -150,7 +150,7 @@ def emit_alloc(e: FunctionEmitter, op: memref.AllocOp) -> None:
 
 
 def _in_arena(e: FunctionEmitter, op: Operation) -> str | None:
-    """The place that was planned for an array; None if there is none."""
+    """The planned place of an array; None if there is none."""
     offset = op.attributes.get("mlirad.offset")
     if not isinstance(offset, IntegerAttr):
         return None
@@ -159,9 +159,9 @@ def _in_arena(e: FunctionEmitter, op: Operation) -> str | None:
 
 
 def emit_alloca(e: FunctionEmitter, op: memref.AllocaOp) -> None:
-    """On the stack while there is little there: reserved once, at the function's entry, also inside a loop.
+    """Use the stack while the arrays there are small: memory is reserved once, at the function's entry, even in a loop.
 
-    Else in the arena, if there is room for it, or where arrays of unknown size are.
+    Otherwise use the arena, if there is room, or the memory of arrays of unknown size.
     """
     type = op.memref.type
     sizes = _sizes(e, type, op.dynamic_sizes)
@@ -181,7 +181,7 @@ def emit_alloca(e: FunctionEmitter, op: memref.AllocaOp) -> None:
 
 
 def emit_dealloc(e: FunctionEmitter, op: memref.DeallocOp) -> None:
-    """Nothing: the call's memory is given back as a whole."""
+    """Nothing: the call's memory is freed as a whole."""
 
 
 def emit_global(module: ModuleEmitter, op: memref.GlobalOp) -> None:
@@ -256,7 +256,7 @@ def emit_reinterpret_cast(e: FunctionEmitter, op: memref.ReinterpretCastOp) -> N
 
 
 def emit_cast(e: FunctionEmitter, op: memref.CastOp) -> None:
-    """The same memory; what the new type knows replaces what was only known at run time."""
+    """The same memory; static parts of the new type replace dynamic ones."""
     source, type = e.memref(op.source), op.dest.type
     if not isinstance(type, MemRefType):
         raise TargetError("the cpu target has no unranked memrefs")
@@ -268,7 +268,7 @@ def emit_cast(e: FunctionEmitter, op: memref.CastOp) -> None:
 def emit_dim(e: FunctionEmitter, op: memref.DimOp) -> None:
     axis = op.index.owner
     if not isinstance(axis, arith.ConstantOp):
-        raise TargetError("the cpu target takes memref.dim of a constant axis only")
+        raise TargetError("the cpu target supports memref.dim only for a constant axis")
     e.bind(op.result, e.memref(op.source).sizes[int(e.word(op.index))])
 
 

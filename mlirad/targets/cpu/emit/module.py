@@ -1,4 +1,4 @@
-"""Reads: a module of stage `loops`. Writes: one module of LLVM IR text, its manifest included. Leaves: nothing."""
+"""Reads: a module of stage `loops`. Writes: one module of LLVM IR text, including its manifest. Leaves: nothing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def unknown_ops(ops: Sequence[Operation]) -> Iterator[TargetError]:
 
 
 def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
-    """LLVM IR for the public functions of a module of stage `loops`. Raises TargetError for what it does not know."""
+    """LLVM IR for the public functions of a module of stage `loops`. Raises TargetError for unsupported ops and
+    types."""
     ops = ops_in(module)
     problems = list(unknown_ops(ops))
     if problems:

@@ -1,5 +1,5 @@
-"""Calls of native functions by their names. Reads: func.call with `mlirad.native`. Writes: calls of external symbols,
-which are linked to the addresses in this process. Leaves: nothing.
+"""Calls of native functions by name. Reads: func.call with `mlirad.native`. Writes: calls of external symbols, which
+are linked to their addresses in this process. Leaves: nothing.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from mlirad.targets.cpu.manifest import ErrorEntry
 from mlirad.targets.cpu.runtime import MEMORY_ERROR
 
 _LEAST_MEMORY = 1 << 14
-"""What a loop may allocate for matrices of any size, in bytes."""
+"""The bytes that a loop may allocate for matrices of any size."""
 
 
 def call_native(e: FunctionEmitter, op: func.CallOp) -> None:
-    """A call of a C function; with the interpreter's lock if it needs it, and left by the error that it reports."""
+    """A call of a C function; with the interpreter's lock if it needs it. An error that it reports ends the kernel."""
     name, signature = op.attributes[NATIVE], op.attributes.get(GUFUNC)
     assert isinstance(name, StringAttr)
     work, *operands = op.arguments
@@ -49,7 +49,7 @@ def call_native(e: FunctionEmitter, op: func.CallOp) -> None:
 
 
 def _call(e: FunctionEmitter, op: func.CallOp, arguments: list[tuple[str, str]]) -> None:
-    """A call of a C function of these arguments."""
+    """A call of a C function with these arguments."""
     name, error, message = (op.attributes.get(key) for key in (NATIVE, "mlirad.error", "mlirad.message"))
     assert isinstance(name, StringAttr)
     given = [part for result in op.results for part in part_types(result.type)]
@@ -77,11 +77,12 @@ def _call(e: FunctionEmitter, op: func.CallOp, arguments: list[tuple[str, str]])
 
 
 def _call_loop(e: FunctionEmitter, name: str, signature: str, words: list[str], widths: list[int], memory: int) -> None:
-    """A call of a gufunc's loop for one part. words: the operands and results, where to put whether it fails if it may,
-    and the sizes; widths: the bytes of an element of each of these arrays.
+    """A call of a gufunc's loop for one part. words: the operands and results, the address of the failure flag if it
+    may fail, and the sizes; widths: the bytes of an element of each of these arrays.
 
-    Without memory to work in, a loop takes the interpreter's lock to raise an exception, and leaves its results as they
-    were. The call could not see that, and other threads may hold the lock while they wait for it: so it is left before.
+    A loop without memory for its work takes the interpreter's lock to raise an exception, and leaves its results
+    unchanged. The call could not notice that, and another thread may hold the lock while it waits for this one. So the
+    memory is checked before the call.
     """
     operands, results = core_labels(signature)
     labels = operands + results
@@ -114,7 +115,7 @@ def _call_loop(e: FunctionEmitter, name: str, signature: str, words: list[str], 
 
 
 def _floating(e: FunctionEmitter, function: str) -> str:
-    """What a function of C's `fenv.h` says of the exception that loops raise."""
+    """The answer of a function of C's `fenv.h` about the floating-point exception that loops raise."""
     name = floating(function)
     return e.assign(f"call i32 {e.module.declare(name, f'declare i32 @{name}(i32) nounwind')}(i32 {FE_INVALID})")
 
@@ -128,7 +129,7 @@ def _sum(e: FunctionEmitter, x: str, y: str) -> str:
 
 
 def _listed(e: FunctionEmitter, type: str, words: list[str]) -> str:
-    """Memory of the function with these words in it."""
+    """Stack memory of the function with these words in it."""
     memory = f"%{e.fresh('list')}"
     e.allocas.append(f"  {memory} = alloca [{len(words)} x {type}], align 8")
     for number, word in enumerate(words):

@@ -1,7 +1,7 @@
 """Reads: scf.parallel of one dimension. Writes: a function of the blocks [lo, hi), and its call through `parallel_for`.
 Leaves: no scf.parallel.
 
-Captured values become parameters of the same names. Tasks find them in a struct on the stack of the calling thread,
+Captured values become parameters with the same names. Tasks find them in a struct on the stack of the calling thread,
 which waits for the tasks.
 """
 
@@ -35,7 +35,7 @@ def emit_parallel(e: FunctionEmitter, op: scf.ParallelOp) -> None:
 
 
 def _captured(e: FunctionEmitter, op: scf.ParallelOp) -> dict[str, str]:
-    """The names of all that the region reads from around it, and their LLVM types."""
+    """The names of all values that the region captures, with their LLVM types."""
     ops = ops_in(op)
     made: set[SSAValue] = set(op.body.block.args)
     for inner in ops:
@@ -62,9 +62,9 @@ def _parts(e: FunctionEmitter, operand: SSAValue) -> list[tuple[str, str]]:
 def _emit_blocks(
     e: FunctionEmitter, op: scf.ParallelOp, bounds: Sequence[str], captured: dict[str, str], distinct: frozenset[str]
 ) -> None:
-    """The function of the blocks numbered from %first up to, and not with, %last."""
+    """The function of the blocks numbered from %first up to, but not including, %last."""
     lower, step = bounds
-    # Where arguments are the only pointers, they are as far apart here as they are in the whole function.
+    # If arguments are the only pointers, they are as disjoint here as in the whole function.
     are_apart = {word for word, type in captured.items() if type == "ptr"} <= distinct
     parameters = [
         f"{type} {'noalias ' if type == 'ptr' and are_apart else ''}{word}" for word, type in captured.items()
@@ -94,7 +94,7 @@ def _struct(captured: dict[str, str]) -> str:
 
 
 def _emit_task(e: FunctionEmitter, task: str, captured: dict[str, str]) -> None:
-    """What `parallel_for` calls: it fetches the captured values for the function of the blocks."""
+    """The task for `parallel_for`: it loads the captured values and calls the function of the blocks."""
     lines: list[str] = []
     arguments: list[str] = []
     for place, (word, type) in enumerate(captured.items()):

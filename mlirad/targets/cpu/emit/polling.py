@@ -1,15 +1,15 @@
 """Polling for signals (Ctrl-C) in long calls: often enough, at almost no cost.
 
-Reads: a function of stage `loops`. Writes: which loops are watched, and their charges. Leaves: a loop whose trip count
-is known to be small as it is.
+Reads: a function of stage `loops`. Writes: which loops are watched, and their charges. Leaves: loops with a small known
+trip count unchanged.
 
 A call has a budget of work (see `analysis/cost.py`), in a register or in its context, and watched loops charge for
-their trips. When the budget is used up, the runtime reads the clock and sometimes checks for signals (`mlirad.poll`).
-A `while`, and a loop with a watched loop in it or with much work in a trip, charge at each trip; so does a copy, or a
-native call, whose length is known only at run time. Any other loop is cut into strips of many trips with a charge
-between them, so that LLVM sees the same inner loop as without polling.
+their trips. When the budget is used up, the runtime reads the clock and sometimes checks for signals (`mlirad.poll`). A
+`while`, and a loop that contains a watched loop or much work per trip, charge in each trip. So does a copy, or a native
+call, with a length known only at run time. Any other loop is cut into strips of many trips with a charge between them,
+so that LLVM sees the same inner loop as without polling.
 
-Loops shared by threads do the same, except that they ask the pool (`parallel_poll`), which tells all of them when to
+Loops shared by threads do the same, except that they call the pool (`parallel_poll`), which tells all threads when to
 stop.
 """
 
@@ -30,21 +30,21 @@ from mlirad.analysis.memory import NATIVE
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Polling
 from mlirad.targets.cpu.runtime import BUDGET, FIRST_BUDGET, INTERRUPTED, PARALLEL_POLL
 
-# A loop of no more work than this, all trips together, is not watched.
+# A loop with no more work than this, over all trips, is not watched.
 SMALL = 1 << 20
 # The work of a strip.
 STRIP = 1 << 14
 _SLOT = "%budget"
 JOB = "%job"
-"""In a task: what the pool knows the call by that it is of."""
+"""In a task: the pool's identifier of the call that the task belongs to."""
 
 
 def polling_of(function: func.FuncOp, ops: Sequence[Operation], called: set[str], defined: set[str]) -> Polling:
-    """How the loops of a function are watched. ops: all that are in it."""
+    """How the loops of a function are watched. ops: all ops in it."""
     made = Polling(is_called=function.sym_name.data in called)
     work: Counter[Operation] = Counter()
     watched: set[Operation] = set()
-    # Backwards, what is in an op comes before it.
+    # Backwards: the ops in a region come before the op itself.
     for op in reversed(ops):
         inside = work.pop(op, 0)
         if isinstance(op, scf.ForOp | scf.WhileOp):
@@ -77,12 +77,13 @@ def polling_of(function: func.FuncOp, ops: Sequence[Operation], called: set[str]
 
 
 def _loop(made: Polling, op: scf.ForOp | scf.WhileOp, trip: int, has_watched: bool) -> tuple[int, bool]:
-    """The work of a loop that is not charged when it ends, and whether it, or a loop in it, is watched."""
+    """The work of a loop that is still uncharged at its end, and whether the loop, or one in it, is watched."""
     if isinstance(op, scf.ForOp):
         trips, step = most_trips(op), constant_int(op.step)
         if trips is not None and trips * trip <= SMALL:
             return trips * trip, has_watched
-        # The end of a strip may be computed without overflow: of a subscript always, of numbers that begin at one.
+        # The end of a strip can be computed without overflow: for an index always, for other counters if they begin at
+        # a constant.
         is_safe = isinstance(op.lb.type, IndexType) or constant_int(op.lb) is not None
         if not has_watched and step is not None and step > 0 and is_safe and trip < STRIP:
             made.strips[op] = STRIP // trip
@@ -92,7 +93,8 @@ def _loop(made: Polling, op: scf.ForOp | scf.WhileOp, trip: int, has_watched: bo
 
 
 def begin(e: FunctionEmitter) -> None:
-    """Have the budget in a register, if no call in the function charges for its own work; a task has one of its own."""
+    """Load the budget into a register, unless a call in the function charges its own work; a task has its own
+    budget."""
     if not e.polling.is_needed:
         return
     place = f"getelementptr inbounds i8, ptr %ctx, i64 {BUDGET}"
@@ -107,7 +109,7 @@ def begin(e: FunctionEmitter) -> None:
 
 
 def end(e: FunctionEmitter) -> None:
-    """Let the caller, if any, go on with what is left of the budget."""
+    """Pass the rest of the budget back to the caller, if any."""
     if e.polling.is_called and not e.polling.calls:
         left = e.assign(f"load i64, ptr {_SLOT}, align 8")
         place = e.assign(f"getelementptr inbounds i8, ptr %ctx, i64 {BUDGET}")
@@ -115,7 +117,7 @@ def end(e: FunctionEmitter) -> None:
 
 
 def charge(e: FunctionEmitter, work: int | str) -> None:
-    """Take so much off the budget; where nothing is left, look for signals, and leave if one raises."""
+    """Subtract work from the budget; if nothing is left, poll for signals, and leave if a handler raises."""
     due, go = e.fresh("due"), e.fresh("go")
     had = e.assign(f"load i64, ptr {_SLOT}, align 8")
     left = e.assign(f"sub nsw i64 {had}, {work}")

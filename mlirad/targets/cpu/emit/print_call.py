@@ -1,5 +1,5 @@
-"""Calls of Python's `print`. Reads: what is printed, and values. Writes: slots with the values, and a call of what
-`print_callback.py` has. Leaves: nothing.
+"""Calls of Python's `print`. Reads: the template, and values. Writes: slots with the values, and a call of the function
+in `print_callback.py`. Leaves: nothing.
 
 An array is a pointer, its sizes, and its strides in elements; a number is the low bytes of a slot.
 """
@@ -17,7 +17,7 @@ from mlirad.targets.cpu.runtime import INTERRUPTED
 
 
 def emit_print(e: FunctionEmitter, op: func.CallOp, printed: Printed) -> None:
-    """Print, and leave if that raises: the exception is in the context, as that of a signal's handler."""
+    """Print, and leave if that raises: the exception is in the context, like that of a signal handler."""
     words: list[tuple[str, str]] = []
     ranks: list[int] = []
     for value in op.arguments:

@@ -22,12 +22,12 @@ def _types(values: Sequence[SSAValue]) -> list[Attribute]:
 
 
 def _words(e: FunctionEmitter, values: Sequence[SSAValue], types: Sequence[Attribute]) -> list[str]:
-    """What phis of these types carry of the values."""
+    """The words of the values that phis of these types carry."""
     return [word for value, type in zip(values, types, strict=True) for _, word in to_parts(e.value(value), type)]
 
 
 def _flow(e: FunctionEmitter, values: Sequence[SSAValue], types: Sequence[Attribute], phis: Sequence[Phi]) -> None:
-    """Give the phis what these values are at the end of the current block."""
+    """Add these values, at the end of the current block, to the phis."""
     for phi, word in zip(phis, _words(e, values, types), strict=True):
         e.incoming(phi, word, e.current)
 
@@ -38,12 +38,13 @@ def _yielded(block: Block) -> Sequence[SSAValue]:
 
 
 def may_release(op: Operation) -> bool:
-    """Whether what a loop's body allocates is dead at the end of each trip: nothing but a carry could keep it."""
+    """Whether all memory that a loop's body allocates is dead at the end of each trip: only a carry could keep it
+    alive."""
     return not any(isinstance(result.type, MemRefType) for result in op.results)
 
 
 def _mark(e: FunctionEmitter, op: Operation) -> str | None:
-    """Remember how many blocks of the call's memory are in use, if this loop gives back what a trip takes."""
+    """The number of blocks of the call's memory in use, if this loop frees its memory after each trip."""
     if op not in e.releasing:
         return None
     pointer = e.assign(f"getelementptr i8, ptr %ctx, i64 {USED}")
@@ -57,7 +58,7 @@ def _release(e: FunctionEmitter, mark: str | None) -> None:
 
 
 def emit_for(e: FunctionEmitter, op: scf.ForOp) -> Iterator[Block]:
-    """A loop has its condition at its end, where LLVM would move it with some effort, and a guard if it needs one."""
+    """A loop tests its condition at its end (LLVM would have to rotate it otherwise), with a guard if necessary."""
     first, last, by, *carries = op.operands
     lower, upper, step = e.words((first, last, by))
     body, types, counter_type = op.regions[0].block, _types(carries), llvm_type(first.type)
@@ -107,8 +108,8 @@ def emit_for(e: FunctionEmitter, op: scf.ForOp) -> Iterator[Block]:
 
 
 def _until(lower: str, upper: str, step: str) -> str:
-    """The comparison of a loop's counter with its bound, after a trip, while there is one more: not equal, if it
-    is certain to meet it, so that LLVM sees the trip count."""
+    """The comparison of a loop's counter with its bound, after a trip, while there is another trip: "not equal" if the
+    counter certainly reaches the bound, so that LLVM sees the trip count."""
     if step == "1" or (
         is_literal(lower) and is_literal(upper) and is_literal(step) and (int(upper) - int(lower)) % int(step) == 0
     ):
@@ -117,7 +118,7 @@ def _until(lower: str, upper: str, step: str) -> str:
 
 
 def _joined(e: FunctionEmitter, types: Sequence[Attribute], *ways: tuple[str, Sequence[str]]) -> list[Phi]:
-    """What the words are at the begin of the current block, by the block that one comes from."""
+    """The values at the beginning of the current block, for each predecessor block."""
     phis = e.phis(types)
     for block, words in ways:
         for phi, word in zip(phis, words, strict=True):
@@ -126,13 +127,13 @@ def _joined(e: FunctionEmitter, types: Sequence[Attribute], *ways: tuple[str, Se
 
 
 def _following(e: FunctionEmitter, op: scf.ForOp, counter: Phi, step: str) -> str:
-    # A counter that stays below a bound cannot overflow by 1; a subscript cannot overflow by any step.
+    # A counter that stays below a bound cannot overflow when incremented by 1; an index cannot overflow by any step.
     flag = " nsw" if step == "1" or isinstance(op.lb.type, IndexType) else ""
     return e.assign(f"add{flag} {counter.type} {counter.name}, {step}")
 
 
 class _Strip:
-    """The loop around one that is cut into strips: over the first trips of the strips, with the same carries."""
+    """The loop around a loop that is cut into strips: over the first trips of the strips, with the same carries."""
 
     def __init__(self, e: FunctionEmitter, op: scf.ForOp, lower: str, upper: str):
         self.e, self.lower, self.upper = e, lower, upper
@@ -143,7 +144,7 @@ class _Strip:
         self.length = e.polling.strips[op] * step
 
     def begin(self, start: Sequence[str]) -> tuple[str, str, list[str]]:
-        """The bounds of a strip, and what its carries begin as."""
+        """The bounds of a strip, and the initial values of its carries."""
         e, before = self.e, self.e.current
         self.header, self.after = e.fresh("strip"), e.fresh("through")
         self.skip = before, start
@@ -161,11 +162,11 @@ class _Strip:
         return "0", self.trips, [phi.name for phi in self.phis]
 
     def index(self, counter: str) -> str:
-        """The loop's counter, from the strip's counter, which begins at 0: so LLVM sees how many trips there are."""
+        """The loop's counter, from the strip's counter, which begins at 0, so that LLVM sees the trip count."""
         return self.e.assign(f"add nsw {self.type} {self.counter.name}, {counter}")
 
     def end(self, carried: Sequence[str]) -> list[Phi]:
-        """After a strip: on to the next if there is one. Gives what the loop's results are."""
+        """After a strip: continue with the next, if there is one. Returns the loop's results."""
         e, more, end = self.e, self.e.fresh("more"), self.e.current
         stop = e.assign(f"add nsw {self.type} {self.counter.name}, {self.trips}")
         is_more = e.assign(f"icmp slt {self.type} {stop}, {self.upper}")
@@ -181,7 +182,7 @@ class _Strip:
 
 
 def _loop_facts(e: FunctionEmitter, op: scf.ForOp) -> str:
-    """Metadata of the branch back: loops of vectors are finished, and would cost LLVM half of its time."""
+    """Metadata of the back edge: vector loops are finished, and would take half of LLVM's time."""
     if op not in e.vectorized:
         return ""
     loop = e.module.metadata_nodes(3)
@@ -245,7 +246,7 @@ def emit_if(e: FunctionEmitter, op: scf.IfOp) -> Iterator[Block]:
 
 
 def emit_terminator(e: FunctionEmitter, op: Operation) -> None:
-    """The op that owns the block reads its terminator."""
+    """Emit nothing: the op that owns the block reads its terminator."""
 
 
 RULES: dict[type[Operation], Rule] = {

@@ -26,11 +26,11 @@ from mlirad.targets.cpu.emit.memref import access, from_memory, to_memory
 
 
 def _place(e: FunctionEmitter, base: SSAValue, indices: Sequence[SSAValue], type: Attribute, *, is_masked: bool) -> str:
-    """`ptr align N %p`-ready pointer to the first lane; the lanes are one element apart."""
+    """A pointer to the first lane, for `ptr align N %p`; the lanes are one element apart."""
     memref: MemRef = e.memref(base)
     lanes_of(type)
     if memref.strides and memref.strides[-1] != "1":
-        raise TargetError("a vector is read or written along a dimension whose stride is not 1")
+        raise TargetError("a vector is loaded or stored along a dimension with a stride other than 1")
     return address(e, memref, e.words(indices), is_masked=is_masked)
 
 
@@ -111,7 +111,8 @@ def emit_fma(e: FunctionEmitter, op: vector.FMAOp) -> None:
 
 
 def emit_create_mask(e: FunctionEmitter, op: vector.CreateMaskOp) -> None:
-    """Lane i is on where i < n; n may be negative, or more than the lanes. Compared in 32 bits: half the registers."""
+    """Lane i is on if i < n; n may be negative, or exceed the lanes. Compared in 32 bits, which needs half the
+    registers."""
     lanes = lanes_of(op.mask_vector.type)
     (count,) = e.words(op.mask_dim_sizes)
     low = e.intrinsic("llvm.smax.i64", "i64", [("i64", count), ("i64", "0")])
@@ -125,7 +126,8 @@ def emit_create_mask(e: FunctionEmitter, op: vector.CreateMaskOp) -> None:
 
 
 _REDUCTIONS: dict[vector.CombiningKindFlag, tuple[str, str, str]] = {
-    # kind: (how the intrinsic's name goes on, how the accumulator is combined, start value of a float sum or product)
+    # kind: (suffix of the intrinsic's name, op that combines with the accumulator, start value of a float sum or
+    # product)
     vector.CombiningKindFlag.ADD: ("add", "add", "-0.0"),
     vector.CombiningKindFlag.MUL: ("mul", "mul", "1.0"),
     vector.CombiningKindFlag.MINUI: ("umin", "llvm.umin", ""),
@@ -143,7 +145,7 @@ _REDUCTIONS: dict[vector.CombiningKindFlag, tuple[str, str, str]] = {
 
 
 def emit_reduction(e: FunctionEmitter, op: vector.ReductionOp) -> None:
-    """Float sums and products go lane after lane from the accumulator, unless the op allows reassociation."""
+    """Float sums and products are computed lane by lane from the accumulator, unless the op allows reassociation."""
     source, result = op.vector.type, op.dest.type
     scalar, full, flags = llvm_type(result), llvm_type(source), fast_flags(op)
     name, combine, start = _REDUCTIONS[op.kind.data]
@@ -167,7 +169,7 @@ def emit_reduction(e: FunctionEmitter, op: vector.ReductionOp) -> None:
 def _position(e: FunctionEmitter, op: vector.ExtractOp | vector.InsertOp) -> str:
     positions = op.get_mixed_position()
     if len(positions) != 1:
-        raise TargetError(f"the cpu target takes {op.name} of one lane of a vector of rank 1 only")
+        raise TargetError(f"the cpu target supports {op.name} only for one lane of a vector of rank 1")
     return str(positions[0]) if isinstance(positions[0], int) else e.word(positions[0])
 
 
@@ -188,7 +190,7 @@ def emit_shuffle(e: FunctionEmitter, op: vector.ShuffleOp) -> None:
     first, second = lanes_of(op.v1.type) or 0, lanes_of(op.v2.type) or 0
     a, b = e.words((op.v1, op.v2))
     if first != second:
-        raise TargetError("the cpu target shuffles vectors of one length only")
+        raise TargetError("the cpu target shuffles only vectors of equal lengths")
     lanes = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in mask)
     type = llvm_type(op.v1.type)
     e.bind(op.result, e.pure(f"shufflevector {type} {a}, {type} {b}, <{len(mask)} x i32> <{lanes}>", a, b))

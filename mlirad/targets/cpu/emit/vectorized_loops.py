@@ -1,5 +1,5 @@
-"""Loops that LLVM need not vectorise. Reads: a function of stage `loops`. Writes: which loops use vectors
-already, and whether the module has others. Leaves: its ops."""
+"""Finds loops that LLVM need not vectorise. Reads: a function of stage `loops`. Writes: which loops already use
+vectors, and whether the module has other loops. Leaves: its ops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mlirad.targets.cpu.emit.function import FunctionEmitter
 
 
 def find_vectorized_loops(e: FunctionEmitter, function: func.FuncOp, ops: Sequence[Operation]) -> None:
-    """Loops of vectors need not be unrolled either. A module without others is finished, except for calls in it."""
+    """Vector loops need not be unrolled either. A module without other loops is finished, except for its calls."""
     module = e.module
     called: set[str] = set()
     for op in ops:
