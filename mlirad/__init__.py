@@ -1,10 +1,10 @@
 """mlirad: plain NumPy in, native gradients out.
 
 @mlirad.jit                      compile a NumPy function, loops, branches and in-place updates included
-mlirad.grad(f)(x)                its gradient, native too; also value_and_grad, vjp, jvp, linearize
+mlirad.grad(f)(x)                its gradient, also native; and value_and_grad, vjp, jvp, linearize
 mlirad.jacfwd(f)(x)              all derivatives; jacrev, hessian, hvp
 mlirad.jacobian(f)(x)            its Jacobian as a sparse matrix
-mlirad.vmap(f)(xs)               f of each lane of its arguments
+mlirad.vmap(f)(xs)               f for each lane of its arguments
 f.lower(x).as_text("autodiff")   the IR at any stage
 mlirad.set_num_threads(n)        how many threads share the work of @mlirad.jit(parallel=True)
 """
@@ -12,7 +12,7 @@ mlirad.set_num_threads(n)        how many threads share the work of @mlirad.jit(
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from mlirad import replaced_functions as _replaced  # noqa: F401 - it remembers which functions NumPy has
+from mlirad import replaced_functions as _replaced  # noqa: F401 - it records which functions NumPy has
 from mlirad import tree
 from mlirad.errors import (
     CompileError,
@@ -45,7 +45,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """The parts that are imported when they are first used."""
+    """Modules that are imported on first use."""
     if name in ("nn", "random"):
         return _import_module(f"mlirad.{name}")
     if name == "trace":

@@ -12,7 +12,7 @@ from mlirad import __version__
 from mlirad.jit.disk_store import Store
 from mlirad.options import Environment
 
-_ARGUMENTS = 'Python expressions, as "np.ones(3)" 2.0; by default those of the first call when the file runs'
+_ARGUMENTS = 'Python expressions, such as "np.ones(3)" 2.0; by default those of the first call when the file runs'
 
 
 def parser() -> argparse.ArgumentParser:
@@ -27,25 +27,25 @@ def _parser_and_commands() -> tuple[argparse.ArgumentParser, Collection[str]]:
     commands = command_line.add_subparsers(dest="command", required=True, metavar="COMMAND")
     demo = commands.add_parser("demo", help="train a classifier of handwritten digits; needs mlirad[examples]")
     demo.add_argument(
-        "--dump", type=Path, default=Path("mlirad-demo-dumps"), metavar="DIR", help="where the stages go (%(default)s)"
+        "--dump", type=Path, default=Path("mlirad-demo-dumps"), metavar="DIR", help="the folder (%(default)s)"
     )
     demo.add_argument("--epochs", type=int, default=30, help="passes over the training images (%(default)s)")
-    kept = commands.add_parser("cache", help="the compiled code that is kept on disk")
+    kept = commands.add_parser("cache", help="the cache of compiled code on disk")
     kept.add_argument(
         "action",
         nargs="?",
         default="show",
         choices=("show", "verify", "clear"),
-        help="show (the default) where it is and how large; verify that it is whole, and remove what is not; clear it",
+        help="show where it is and how large (the default); verify it and remove damaged entries; clear it",
     )
-    covered = commands.add_parser("coverage", help="which functions are compiled, and which calls of a file are not")
+    covered = commands.add_parser("coverage", help="which functions can be compiled, and which calls in a file cannot")
     covered.add_argument(
         "subjects",
         nargs="*",
         metavar="FILE|FUNCTION",
-        help="Python files (exit code 1: a call in one is not compiled), or functions, as numpy.sum; a summary if none",
+        help="Python files (exit code 1: a call is not compiled), or functions such as numpy.sum; a summary if none",
     )
-    commands.add_parser("targets", help="the targets that are installed, what runs their code, and their options")
+    commands.add_parser("targets", help="the installed targets, what runs their code, and their options")
     shown = commands.add_parser("explain", help="a function and its adjoint, side by side, as NumPy source")
     shown.add_argument("subject", metavar="FILE.py:FUNCTION")
     shown.add_argument(
@@ -58,11 +58,11 @@ def _parser_and_commands() -> tuple[argparse.ArgumentParser, Collection[str]]:
     traced = commands.add_parser("trace", help="what a call computes, step by step, and the adjoint of each step")
     traced.add_argument("subject", metavar="FILE.py:FUNCTION")
     traced.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
-    tangents = "of each argument, for the forward tangent trace: Python, in which np is known"
+    tangents = "a direction for each argument, for the forward tangent trace: Python expressions, which may use np"
     traced.add_argument("--direction", nargs="+", metavar="TANGENT", help=tangents)
     traced.add_argument("--html", type=Path, metavar="PAGE", help="write a page with the tables and the graph")
     traced.add_argument("--svg", type=Path, metavar="PICTURE", help="write the computational graph as a picture")
-    recorded = commands.add_parser("grads", help="each cotangent of a gradient, with the line that it is of")
+    recorded = commands.add_parser("grads", help="each cotangent of a gradient, with its line")
     recorded.add_argument("subject", metavar="FILE.py:FUNCTION")
     recorded.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
     recorded.add_argument("--html", type=Path, metavar="PAGE", help="write a page that needs nothing else")
@@ -72,24 +72,24 @@ def _parser_and_commands() -> tuple[argparse.ArgumentParser, Collection[str]]:
     reaching.add_argument("subject", metavar="FILE.py:FUNCTION")
     reaching.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
     reaching.add_argument("--svg", type=Path, metavar="PICTURE", help="write a picture")
-    exported = commands.add_parser("export", help="write what the tools of a target's device take of a function")
+    exported = commands.add_parser("export", help="write a function as input for the tools of a target's device")
     exported.add_argument("subject", metavar="FILE.py:FUNCTION")
     exported.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
-    exported.add_argument("--target", required=True, metavar="NAME", help="as `mlirad targets` lists them")
+    exported.add_argument("--target", required=True, metavar="NAME", help="one of those that `mlirad targets` lists")
     default = Path("mlirad-export")
-    exported.add_argument("--out", type=Path, default=default, metavar="DIR", help="where it goes (%(default)s)")
+    exported.add_argument("--out", type=Path, default=default, metavar="DIR", help="the output folder (%(default)s)")
     return command_line, commands.choices
 
 
 def _parser_of(target: str) -> argparse.ArgumentParser:
-    """Of the commands `mlirad TARGET ...`."""
-    command_line = argparse.ArgumentParser(prog=f"mlirad {target}", description=f"What the target {target!r} shows.")
+    """The parser of the commands `mlirad TARGET ...`."""
+    command_line = argparse.ArgumentParser(prog=f"mlirad {target}", description=f"Commands of the target {target!r}.")
     commands = command_line.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    viewed = commands.add_parser("view", help="run a function for this target, and write pictures of what it did")
+    viewed = commands.add_parser("view", help="run a function on this target, and write pictures of the run")
     viewed.add_argument("subject", metavar="FILE.py:FUNCTION")
     viewed.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
     default = Path("mlirad-view")
-    viewed.add_argument("--out", type=Path, default=default, metavar="DIR", help="where they go (%(default)s)")
+    viewed.add_argument("--out", type=Path, default=default, metavar="DIR", help="folder for them (%(default)s)")
     return command_line
 
 
@@ -162,7 +162,7 @@ def _trace(
     try:
         function, arguments = example_call(subject, expressions)
         if all(type(each) is int for each in arguments):
-            arguments = tuple(map(float, arguments))  # as textbooks mean `2 5`
+            arguments = tuple(map(float, arguments))  # textbooks mean floats by `2 5`
         tangents = None if direction is None else [eval(each, {"np": np}) for each in direction]
         found = mlirad.trace(function, *arguments, direction=tangents)
     except (NoExample, CompileError, ValueError) as error:
@@ -266,7 +266,7 @@ def _write(files: Mapping[str, str], folder: Path) -> None:
 
 
 def _targets() -> int:
-    """Exit code 1: one cannot be used."""
+    """Exit code 1: a target cannot be used."""
     from mlirad.errors import TargetError
     from mlirad.targets.finding import find_target, installed_targets, option_names
 

@@ -1,8 +1,8 @@
 """Reads: scikit-learn's handwritten digits. Writes: progress, accuracy and times, and the dumps of the gradient.
-Leaves: an exit code, 0 if the trained network reaches the accuracy that it should.
+Leaves: an exit code, 0 if the trained network reaches the required accuracy.
 
 `network` and `loss` are ordinary NumPy; mlirad compiles them and their gradient. `numpy_gradient` is the same gradient
-by hand, for comparison."""
+written by hand, for comparison."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Digits:
 
 @dataclass
 class Contender:
-    """One way to the gradient, and what it took: seconds for every step, and the largest difference from the first."""
+    """One way to compute the gradient: its seconds for every step, and its largest difference from the first way."""
 
     name: str
     gradient: Gradient
@@ -174,7 +174,7 @@ def train(digits: Digits, contenders: list[Contender], epochs: int, out: TextIO,
 
 @dataclass
 class ProgressBar:
-    """One line that is rewritten on a terminal; elsewhere a line at every fifth of the way."""
+    """One line that is rewritten on a terminal; elsewhere a new line after every fifth of the work."""
 
     total: int
     out: TextIO
@@ -203,7 +203,7 @@ def report(contenders: list[Contender], out: TextIO) -> None:
 
 
 def run(dump: Path, epochs: int, out: TextIO = sys.stdout) -> int:
-    """The demonstration. Returns 0 if accuracy and agreement are as they should be."""
+    """Run the demonstration. Returns 0 if the accuracy is high enough and the gradients agree."""
     import mlirad
     from mlirad.pipeline import write_stages
 

@@ -1,10 +1,10 @@
-"""The version of mlirad's dialects. IR on disk names it, so that IR of another version is refused, and never misread.
+"""The version of mlirad's dialects. IR on disk names it, so IR of another version is refused and never misread.
 
 Reads and writes: text of MLIR modules. Leaves: the module itself; the version is a comment, which MLIR and xDSL ignore.
 
-The version is raised when text that an earlier mlirad wrote would not be read, or would be read with another meaning:
-when an op of `nd` or `ad` is removed or renamed, or its operands, results, attributes or meaning change. New ops are no
-reason. `tests/unit/dialect/test_dialect_version.py` knows the ops of this version.
+Raise the version when mlirad can no longer read text of an earlier mlirad, or would read it with another meaning: when
+an op of `nd` or `ad` is removed or renamed, or its operands, results, attributes or meaning change. A new op does not
+need a new version. `tests/unit/dialect/test_dialect_version.py` lists the ops of this version.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _STAMP = re.compile(r"^// mlirad dialects, version (\S+)[ \t]*$\n?", re.MULTILIN
 
 
 def stamped(text: str) -> str:
-    """The text of a module with the version of the dialects before it."""
+    """The text of a module, preceded by the version of the dialects."""
     return f"// mlirad dialects, version {DIALECT_VERSION}\n{text}"
 
 
 def require_version(text: str, name: str) -> None:
-    """Raise CompileError, at the line in the file `name`, for text of another version; text may name none."""
+    """Raise CompileError, at the line in the file `name`, if the text names another version."""
     for found in _STAMP.finditer(text):
         if found[1] != str(DIALECT_VERSION):
             raise CompileError(

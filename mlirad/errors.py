@@ -1,4 +1,4 @@
-"""The one family of compile-time errors, and the one printer of places. Imports nothing of the compiler."""
+"""The compile-time errors, and how they show places in the source. Imports nothing of the compiler."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlirad.location import SourceLocation
 
 _CALLS = 6
-"""How many calls on the way to a place are shown."""
+"""How many of the calls that lead to a place are shown."""
 
 DEVIATIONS, FUNCTIONS = "docs/deviations.md", "docs/functions.md"
 """Pages of the documentation that refusals name."""
@@ -39,18 +39,17 @@ def _shown(location: SourceLocation | None) -> str:
 
 
 LibraryCall = tuple[str, SourceLocation | None]
-"""A function of a library, by its public name, and where the user calls it."""
+"""A library function, by its public name, and where the user calls it."""
 
 
 class CompileError(Exception):
-    """What the compiler refuses, with the place in the user's source and, where there is one, what to write instead.
+    """A program that the compiler refuses, with the place in the user's source and, if known, what to write instead.
 
-    Attributes: `message`, `hint`, `filename`, `lineno`, `col_offset` (None, None, None where the place is unknown);
-    `callers`: where the functions that lead to the place are called, the innermost call first; `page`: the page of the
-    documentation that says more, if there is one. For the compiler: `library`, the function of another library whose
-    code is refused; `is_deferred`: it is raised elsewhere than at its place, so that calls there do not lead to it;
-    `raised`: the class of the exception that Python itself raises there, if it does (a `try` may catch it); `block`:
-    the block of ops that was being written.
+    Attributes: `message`, `hint`, `filename`, `lineno`, `col_offset` (None, None, None if the place is unknown);
+    `callers`: the calls that lead to the place, the innermost first; `page`: the page of the documentation that says
+    more, if any. For the compiler: `library`: the function of another library that is refused; `is_deferred`: the error
+    is raised elsewhere than at its place, so the calls there do not lead to it; `raised`: the class of the exception
+    that Python itself raises there, if any (a `try` may catch it); `block`: the block of ops that was being written.
     """
 
     def __init__(
@@ -84,12 +83,12 @@ class CompileError(Exception):
         return self.location.col_offset if self.location else None
 
     def as_raised(self, kind: type[Exception]) -> CompileError:
-        """This error, which Python itself raises, with the same message, as an exception of a class."""
+        """This error, marked as one that Python itself raises, with the same message, as an exception of this class."""
         self.raised = kind
         return self
 
     def at(self, location: SourceLocation | None) -> CompileError:
-        """This error, placed at `location` unless it has a place already."""
+        """This error, with the place `location` unless it already has one."""
         if self.location is None:
             self.location = location
         return self
@@ -104,28 +103,28 @@ class UnsupportedSyntaxError(CompileError):
 
 
 class ShapeError(CompileError, ValueError):
-    """Shapes that do not fit; a ValueError, as in NumPy."""
+    """Incompatible shapes; a ValueError, as in NumPy."""
 
 
 class DTypeError(CompileError, TypeError):
-    """Element types that do not fit; a TypeError, as in NumPy."""
+    """Incompatible element types; a TypeError, as in NumPy."""
 
 
 class DifferentiationError(CompileError, TypeError):
-    """What has no derivative: a non-scalar output of `grad`, an integer input, an op without a rule."""
+    """There is no derivative: a non-scalar output of `grad`, an integer input, an op without a rule."""
 
 
 class TargetError(CompileError):
-    """A target that does not exist, or a module that a target cannot take.
+    """A target that does not exist, or a module that a target refuses.
 
-    Attribute `others`: the problems that come after this one in the source.
+    Attribute `others`: the problems after this one in the source.
     """
 
     others: Sequence[TargetError] = ()
 
     @classmethod
     def of_all(cls, problems: Sequence[TargetError]) -> TargetError:
-        """One error with all problems, in the order of the source; those without a place come last."""
+        """One error for all problems, in the order of the source; problems without a place come last."""
         found: dict[tuple[str, str], TargetError] = {}
         for each in problems:
             found.setdefault((str(each.location), each.message), each)
@@ -139,7 +138,7 @@ class TargetError(CompileError):
 
 
 class StaticValueError(CompileError, ValueError):
-    """What Python would refuse with a ValueError, known at compile time."""
+    """A ValueError of Python, known at compile time."""
 
 
 class StaticIndexError(CompileError, IndexError):

@@ -1,10 +1,10 @@
-"""Forks while other threads work: a fork interrupts no compilation, and leaves no lock held.
+"""Forks while other threads work: a fork does not interrupt a compilation, and leaves no lock held.
 
-Reads: nothing. Writes: nothing. Leaves: a forked child in which everything can be used. The parent's other threads do
-not exist in it, so what they were doing would remain unfinished: a module half imported, a lock held for ever.
+Reads: nothing. Writes: nothing. Leaves: a forked child in which everything works. The parent's other threads do not
+exist in the child, so their work would stay unfinished: a half-imported module, a lock that is held forever.
 
-All locks here are the interpreter's own, in `with` statements: only there Ctrl-C cannot interrupt between taking a lock
-and making sure that it is released.
+All locks here are the interpreter's own, in `with` statements: only these cannot be interrupted by Ctrl-C between
+taking a lock and making sure that it is released.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ import weakref
 
 
 class _Own(threading.local):
-    """What belongs to one thread."""
+    """The state of one thread."""
 
-    lock: threading.RLock | None = None  # who has it is in the middle of what is whole
+    lock: threading.RLock | None = None  # its owner is in a section that must not be interrupted
 
     def __init__(self) -> None:
-        self.taken: list[threading.RLock] = []  # what a fork has to release
+        self.taken: list[threading.RLock] = []  # the locks that a fork has to release
 
 
 _own = _Own()
 _locks_of_threads: weakref.WeakSet[threading.RLock] = weakref.WeakSet()
-_gate = threading.RLock()  # who forks has it, and who gets a lock of its own
+_gate = threading.RLock()  # held by a thread that forks, and by one that creates its lock
 _held: list[threading.RLock] = []
 _locks: weakref.WeakSet[threading.RLock] = weakref.WeakSet()
 
 
 def new_lock() -> threading.RLock:
-    """A lock that one thread may take several times. In a forked child it is free, unless the thread that forked has
+    """A lock that one thread may take several times. In a forked child it is free, unless the forking thread holds
     it."""
     made = threading.RLock()
     _locks.add(made)
@@ -40,14 +40,14 @@ def new_lock() -> threading.RLock:
 
 
 def hold(lock: threading.RLock) -> None:
-    """From now on forks wait for this lock, which others than we take, and which one thread may take several times."""
+    """Let forks wait for this lock from now on. Other code takes it, and a thread may take it several times."""
     _held.append(lock)
 
 
 def whole() -> threading.RLock:
-    """Forks of other threads wait until this is over: `with whole(): ...`."""
+    """A section that forks of other threads wait for: `with whole(): ...`."""
     if _own.taken:
-        _release()  # Ctrl-C has come before the first instruction of _after
+        _release()  # Ctrl-C came before the first instruction of _after
     return _own_lock()
 
 
@@ -64,14 +64,14 @@ def _own_lock() -> threading.RLock:
 def _before() -> None:
     try:
         _take_all()
-    except BaseException:  # what a signal handler raises; Python prints it, and forks
+    except BaseException:  # raised by a signal handler; Python prints it, and forks
         _take_all()
         raise
 
 
 def _take_all() -> None:
     own = _own_lock()
-    # A thread that forks in the middle of what is whole does not wait: another thread that forks may be waiting for it.
+    # A thread that forks inside such a section does not wait: another forking thread may be waiting for it.
     if not _has(own):
         _take(_gate)
         for each in list(_locks_of_threads):
@@ -82,17 +82,17 @@ def _take_all() -> None:
 
 
 def _take(lock: threading.RLock) -> None:
-    _own.taken.append(lock)  # first: who is interrupted here releases what it may not have
+    _own.taken.append(lock)  # first: a thread interrupted here releases a lock that it may not hold
     lock.acquire()
 
 
 def _has(lock: threading.RLock) -> bool:
-    """Whether this thread has it."""
+    """Whether this thread holds it."""
     return lock._is_owned()  # pyright: ignore[reportAttributeAccessIssue]  # as threading.Condition asks
 
 
 def _release() -> None:
-    """Release what a fork has taken. Where this is interrupted, it may be called again."""
+    """Release the locks that a fork has taken. If this is interrupted, it may be called again."""
     while _own.taken:
         with contextlib.suppress(RuntimeError):
             _own.taken[-1].release()
@@ -102,7 +102,7 @@ def _release() -> None:
 def _after() -> None:
     try:
         _release()
-    except BaseException:  # what a signal handler raises
+    except BaseException:  # raised by a signal handler
         _release()
         raise
 
@@ -117,7 +117,7 @@ def _after_in_child() -> None:
 
 
 def _renew(lock: threading.RLock) -> None:
-    """Take it from threads that are no more."""
+    """Take it from threads that no longer exist."""
     if lock.acquire(blocking=False):
         lock.release()
     else:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import linecache
 from dataclasses import dataclass
 
-_texts: dict[str, list[str]] = {}  # of names that linecache does not know
+_texts: dict[str, list[str]] = {}  # by names that linecache does not know
 
 
 def remember(filename: str, text: str) -> None:
-    """Show lines of this text at places in `filename`, if nothing else is known under that name."""
+    """Show lines of this text for places in `filename`, if nothing else is known under that name."""
     if not linecache.getline(filename, 1):
         _texts[filename] = text.splitlines()
 
@@ -25,7 +25,7 @@ class SourceLocation:
     end_col_offset: int | None = None
 
     def source_line(self) -> str | None:
-        """The text of the line without its end, or None where the source cannot be found."""
+        """The text of the line without its end, or None if the source cannot be found."""
         line = linecache.getline(self.filename, self.lineno)
         lines = [] if line else _texts.get(self.filename, [])
         if 1 <= self.lineno <= len(lines):

@@ -1,6 +1,6 @@
-"""Layers of neural networks: functions on NumPy arrays, for kernels and for NumPy alone.
+"""Layers of neural networks: functions on NumPy arrays, for use in kernels and in plain NumPy.
 
-Convolutions and pooling slide windows over (batch, channels, ...), as PyTorch's functions of these names do.
+Convolutions and pooling slide windows over (batch, channels, ...), like PyTorch's functions of the same names.
 """
 
 from mlirad.library.nn.activations import gelu, leaky_relu, log_softmax, relu, sigmoid, silu, softmax, softplus

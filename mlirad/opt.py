@@ -1,4 +1,4 @@
-"""`mlirad-opt`: any pass of mlirad or of xDSL on IR text. Reads and writes the text of every MLIR stage."""
+"""`mlirad-opt`: runs any pass of mlirad or xDSL on IR text. Reads and writes the text of every MLIR stage."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PREFIX = "mlirad-"
 
 
 def passes() -> Iterator[type[ModulePass]]:
-    """Every pass of mlirad: one a file, in the rooms `autodiff` and `lowering`."""
+    """Every pass of mlirad: one in each file of the rooms `autodiff` and `lowering` that has a pass."""
     for room in (autodiff, lowering):
         for info in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             module = importlib.import_module(info.name)
@@ -43,13 +43,13 @@ def passes() -> Iterator[type[ModulePass]]:
 
 
 def summary(of: type[ModulePass]) -> str:
-    """What a pass does, in a line: the first of its file's docstring."""
+    """What a pass does, in a line: the first line of its file's docstring."""
     line = (inspect.getdoc(sys.modules[of.__module__]) or "").split("\n")[0]
     return line.removeprefix(f"The pass `{of.name}`: ")
 
 
 class MliradOptMain(xDSLOptMain):
-    """xDSL's driver, which knows the dialects and passes of mlirad too, and the place of every error."""
+    """xDSL's driver, extended with mlirad's dialects and passes, and with a place for every error."""
 
     running: str | None = None  # the pass
 
@@ -70,7 +70,7 @@ class MliradOptMain(xDSLOptMain):
         arg_parser.add_argument(
             "--dialects-of",
             metavar="TARGET",
-            help="a target (`acme`, say) whose own dialects and passes are known, too",
+            help="a target (`acme`, say); its dialects and passes are known too",
         )
         arg_parser.formatter_class = argparse.RawDescriptionHelpFormatter
         own = [f"  {each.name:35} {summary(each)}" for each in passes()]
@@ -79,7 +79,7 @@ class MliradOptMain(xDSLOptMain):
             ["passes of mlirad:", *own, "", "passes of xDSL (xdsl-opt's):", "  " + " ".join(others)]
         )
         helps = {
-            "passes": "the passes, with commas between them, each with its options: name{option=value}; listed below",
+            "passes": "the passes, separated by commas, each with its options: name{option=value}; listed below",
             "target": "what is written: mlir (the default); or a stage of a target, "
             "'mlirad{target=cpu stage=llvmir}', of a module of stage `optimized`, "
             "or of another one: 'mlirad{target=cpu after=loops stage=llvmir}'; or an output of xDSL: "
@@ -153,12 +153,12 @@ class MliradOptMain(xDSLOptMain):
             body.move_blocks(prog.body)
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
-        """The text of the program; MLIR names the version of the dialects in its first line."""
+        """The text of the program; MLIR text names the version of the dialects in its first line."""
         text = super().output_resulting_program(prog)
         return stamped(text) if self.args.target.partition("{")[0] == "mlir" else text
 
     def _test_of_reduction(self, module: ModuleOp) -> Test:
-        """What the smaller modules have to do, as this one does. Raises NothingToReduce if it does not."""
+        """The failure that smaller modules have to show, like this one. Raises NothingToReduce if it shows none."""
         command = self.args.reduce_while
         if command is not None:
             if self.args.reduce or self.pipeline.passes:
@@ -177,7 +177,7 @@ class MliradOptMain(xDSLOptMain):
 
 
 class NothingToReduce(Exception):
-    """What is to be reduced does not fail, or it is not said how."""
+    """The module does not fail, or the command line does not say how."""
 
 
 def _verify_placed(module: ModuleOp) -> None:
@@ -196,17 +196,17 @@ _MESSAGES = (
     *(ParseError, DiagnosticException, CompileError, OSError, UnicodeDecodeError, ArgSpecParseError),
     NothingToReduce,
 )
-"""What ends in its message alone."""
+"""Errors that are shown by their message alone."""
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the driver. Exits with 1, and a message with the place, for text that is malformed or does not verify."""
+    """Run the driver. For text that is malformed or does not verify, exits with 1 and a message with the place."""
     if list(sys.argv[1:] if args is None else args) == ["--version"]:
         print(f"mlirad-opt {__version__}")
         return
     driver: MliradOptMain | None = None
     try:
-        driver = MliradOptMain("Runs passes on MLIR text, and prints what they make of it.", args)
+        driver = MliradOptMain("Runs passes on MLIR text, and prints the result.", args)
         driver.run()
     except _MESSAGES as error:
         _fail(str(error))

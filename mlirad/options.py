@@ -14,20 +14,20 @@ from mlirad.signature import StaticLeaf
 SOURCE_TARGET, SOURCE_STAGE = "python", "source"
 """The target, and its stage, that `mlirad explain` shows."""
 MOST_THREADS = 256
-"""Of those that share the work of one call."""
+"""The largest number of threads that share the work of a call."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What `mlirad.jit` takes besides the function.
+    """The options that `mlirad.jit` takes besides the function.
 
-    static_argnums, static_argnames: arguments that the code is specialised on by value. target: who takes over after
-    the stage `optimized`. boundscheck: whether indices out of range raise IndexError (without it they are the user's
-    responsibility). cache: whether its code is looked for and kept on disk. parallel: whether work on large arrays is
-    shared by threads. fastmath: whether floating-point arithmetic may be reassociated, contracted, and divided by way
-    of reciprocals. checkpoint: how many bytes a reverse sweep may keep of its forward sweep. donate_argnums:
-    positional arguments whose arrays may be overwritten by results. of_target: the options that the target declares, by
-    name, in order; its class is not loaded before one is given.
+    static_argnums, static_argnames: arguments that the code is specialised on by value. target: the target that takes
+    over after the stage `optimized`. boundscheck: whether indices out of range raise IndexError (without it they are
+    the user's responsibility). cache: whether the disk cache is used. parallel: whether threads share the work on large
+    arrays. fastmath: whether floating-point arithmetic may be reassociated and contracted, and divisions replaced by
+    reciprocals. checkpoint: how many bytes of the forward sweep a reverse sweep may keep. donate_argnums: positional
+    arguments; results may overwrite their arrays. of_target: the target's own options, by name, in order; the target's
+    class is not loaded until one is given.
     """
 
     static_argnums: tuple[int, ...] = ()
@@ -49,7 +49,7 @@ class Options:
         }
 
     def with_environment(self) -> Options:
-        """These, and those of MLIRAD_TARGET_OPTIONS for this target that the program does not give."""
+        """These options, completed by those of MLIRAD_TARGET_OPTIONS for this target."""
         given = Environment.target_options().get(self.target)
         if not given:
             return self
@@ -71,12 +71,13 @@ class Environment:
     disable_jit: bool
     full_traceback: bool
     cache: Path | None
-    """Where code is kept on disk; None if it is not."""
+    """The directory of the disk cache; None if it is off."""
     num_threads: str = ""
 
     @property
     def threads(self) -> int:
-        """How many threads share the work of parallel kernels: MLIRAD_NUM_THREADS, or the processors at hand."""
+        """How many threads share the work of parallel kernels: MLIRAD_NUM_THREADS, or the number of usable
+        processors."""
         if not self.num_threads:
             affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
             found = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
@@ -105,15 +106,15 @@ class Environment:
 
     @staticmethod
     def has_jit_disabled() -> bool:
-        """MLIRAD_DISABLE_JIT, which each call of `jit` reads."""
+        """MLIRAD_DISABLE_JIT; each call of `jit` reads it."""
         return os.environ.get("MLIRAD_DISABLE_JIT", "") not in ("", "0")
 
     @staticmethod
     def target_options() -> dict[str, dict[str, Any]]:
         """MLIRAD_TARGET_OPTIONS="cpu.vector_bytes=32 toy.model=small": by target, options by name.
 
-        Words are split as a shell does. Values are numbers, strings, True, False and None, as in Python; what is none
-        of these is a string as it stands. Raises ValueError for any other word.
+        Words are split as a shell does. Values are numbers, strings, True, False and None, as in Python; any other
+        value is taken as a string. Raises ValueError for any other word.
         """
         found: dict[str, dict[str, Any]] = {}
         for word in shlex.split(os.environ.get("MLIRAD_TARGET_OPTIONS", "")):
@@ -132,7 +133,7 @@ class Environment:
 def _cache_directory() -> Path | None:
     if directory := os.environ.get("MLIRAD_CACHE_DIR"):
         return Path(directory).absolute()
-    # The XDG specification has relative paths ignored.
+    # The XDG specification says to ignore relative paths.
     if (directory := os.environ.get("XDG_CACHE_HOME")) and os.path.isabs(directory):
         return Path(directory, "mlirad")
     home = os.path.expanduser("~")

@@ -1,4 +1,4 @@
-"""The table of contents: what is done to a module, stage by stage, from the frontend's IR to loaded code.
+"""The table of contents: the passes on a module, stage by stage, from the frontend's IR to loaded code.
 
 Data goes straight down. The first three stages are the same for every target; a target owns the rest.
 """
@@ -48,7 +48,7 @@ CLEAN: tuple[ModulePass, ...] = (Canonicalize(), Cse(), Dce())
 
 
 def apply(passes: Iterable[ModulePass], module: ModuleOp) -> ModuleOp:
-    """The passes, one after the other, in place."""
+    """Run the passes, one after the other, in place."""
     for each in passes:
         each.apply(_CONTEXT, module)
     return module
@@ -57,7 +57,7 @@ def apply(passes: Iterable[ModulePass], module: ModuleOp) -> ModuleOp:
 def differentiate(module: ModuleOp, raises_loops: bool = True, *, keeps_rules: bool = False) -> ModuleOp:
     """Expand the requests, innermost first, cleaning up before and after each step.
 
-    keeps_rules: functions keep their derivative rules, also those that no request asks for.
+    keeps_rules: functions keep their derivative rules, including those that no request uses.
     """
     dropped = () if keeps_rules else (DropRules(),)
     while has_requests(module):
@@ -71,11 +71,11 @@ def differentiate(module: ModuleOp, raises_loops: bool = True, *, keeps_rules: b
 
 
 def raised(module: ModuleOp) -> ModuleOp:
-    """With loops as ops on whole arrays, where that is possible and pays."""
+    """The module with loops turned into ops on whole arrays, where that is possible and pays off."""
     before = ops_inside(module)
     apply((RaiseLoops(),), module)
-    # What the trips of an outer loop share is computed once, so that its cotangent is added up in one array. A function
-    # that has lost its checks may have lost calls, too: a single one is inlined.
+    # Values that the trips of an outer loop share are computed once, so their cotangent is summed in one array. A
+    # function that has lost its checks may also have lost calls: a single remaining call is inlined.
     return module if ops_inside(module) == before else apply((*CLEAN, Inline(), Hoist()), module)
 
 
@@ -85,12 +85,12 @@ def optimize(module: ModuleOp, raises_loops: bool = True) -> ModuleOp:
     before = ops_inside(module)
     raising = (RaiseLoops(),) if raises_loops else ()
     apply((*CLEAN, MaskSelections(), EliminateChecks(), *raising, Hoist()), module)
-    # What comes clean from differentiation, and has no loops or checks, need not be cleaned again.
+    # Code that differentiation has left clean, without loops or checks, need not be cleaned again.
     return module if ops_inside(module) == before else apply(CLEAN, module)
 
 
 def visible(module: ModuleOp) -> ModuleOp:
-    """A module whose values are all defined before they are used. Code made of another would use what is not there."""
+    """Verify that all values are defined before they are used: other code would use undefined values."""
     try:
         verify_dominance(module)
     except InvalidOp as error:
@@ -119,7 +119,7 @@ def all_stages(target: Target) -> tuple[Stage, ...]:
 
 
 def run(module: ModuleOp, target: Target, timings: dict[str, float] | None = None) -> Iterator[tuple[str, Any]]:
-    """The stages' names and values, one after the other. A module is the same object throughout, changed in place."""
+    """The stages' names and values, one after the other. A module stays the same object, changed in place."""
     value: Any = module
     for stage in all_stages(target):
         start = time.perf_counter()
@@ -134,7 +134,7 @@ def compile_module(
 ) -> Artifact:
     """Loaded code for a module of stage `tensor`, which is consumed. With `dump`, every stage is written into it.
 
-    link: makes code of the value of stage `target.loads`; by default the target alone does.
+    link: makes code from the value of stage `target.loads`; by default the target does this alone.
     """
     if dump is not None:
         write_stages(module.clone(), target, dump)
@@ -155,7 +155,7 @@ def texts(module: ModuleOp, target: Target, locations: bool = False) -> Iterator
 
 
 def text_of(value: Any, locations: bool = False) -> str:
-    """A stage's value as text: MLIR of a module, anything else as it is."""
+    """A stage's value as text: MLIR for a module, anything else unchanged."""
     if not isinstance(value, ModuleOp):
         return str(value)
     stream = StringIO()
@@ -164,9 +164,9 @@ def text_of(value: Any, locations: bool = False) -> str:
 
 
 def write_stages(module: ModuleOp, target: Target, directory: Path) -> list[Path]:
-    """One file for each stage of a module, which is consumed, numbered in their order; with source locations.
+    """Write one file for each stage of a module, numbered in order, with source locations. Consumes the module.
 
-    MLIR names the version of the dialects in its first line, and, where the code is not native, what runs it.
+    The first line of MLIR text names the version of the dialects and, if the code is not native, what runs it.
     """
     directory.mkdir(parents=True, exist_ok=True)
     runtime = target.runtime_info()
@@ -188,8 +188,8 @@ class Lowered:
     finish: Callable[[ModuleOp], Callable[..., Any]]
     name: str
     noted: tuple[Fact, ...] = ()
-    """What was decided before there was a module."""
-    # The texts made so far, and those to come: without source locations, and with them.
+    """Decisions that were made before there was a module."""
+    # The texts that exist so far, and those to come: without and with source locations.
     _texts: dict[tuple[str, bool], str] = field(default_factory=dict)
     _pending: dict[bool, Iterator[tuple[str, str]]] = field(default_factory=dict)
 
@@ -199,10 +199,10 @@ class Lowered:
         return tuple(stage.name for stage in all_stages(self.target))
 
     def as_text(self, stage: str, locations: bool = False) -> str:
-        """The IR at a stage; with `locations`, each op with its line of the source.
+        """The IR at a stage; with `locations`, each op has its source line.
 
-        Values are named after the variables that held them first (`%y`), and a cotangent after its value (`%d_y`).
-        Raises ValueError, naming those there are, for an unknown stage.
+        Values are named after the variables that first held them (`%y`), and a cotangent after its value (`%d_y`). For
+        an unknown stage, raises ValueError with the names of the stages.
         """
         if stage not in self.stages:
             raise ValueError(f"there is no stage {stage!r}; the stages are {', '.join(self.stages)}")
@@ -214,7 +214,7 @@ class Lowered:
         return self._texts[stage, locations]
 
     def timings(self) -> dict[str, float]:
-        """Seconds spent in every stage, of a run made for the purpose."""
+        """Seconds spent in every stage, measured in a separate run."""
         seconds: dict[str, float] = {}
         for _ in run(self.module.clone(), self.target, seconds):
             pass
@@ -223,9 +223,9 @@ class Lowered:
     def memory(self) -> MemoryReport:
         """The memory that a call will need besides its arguments.
 
-        `report.total` may be a formula in what is known only at run time, above all trip counts;
-        `report.total.at({"trips(12)": 1000})` is a number, to be compared with `last_memory()`.
-        Raises TargetError for a target that does not know.
+        `report.total` may be a formula in quantities known only at run time, above all trip counts;
+        `report.total.at({"trips(12)": 1000})` is a number that can be compared with `last_memory()`. Raises TargetError
+        for a target that cannot predict memory.
         """
         report = self.target.memory(self._optimized(), self.name)
         if report is None:
@@ -233,21 +233,22 @@ class Lowered:
         return report
 
     def export(self) -> Mapping[str, str]:
-        """What the target's own tools take: texts by the names of files. Raises TargetError if it exports nothing."""
+        """The input of the target's own tools: texts by file name. Raises TargetError if the target exports nothing."""
         files = self.target.export(self._optimized(), self.name)
         if not files:
             raise TargetError(f"the target {self.target.name!r} exports nothing")
         return files
 
     def _optimized(self) -> ModuleOp:
-        """What a target takes over, checked."""
+        """The module that a target takes over, checked."""
         raises_loops = self.target.raises_loops
         module = optimize(differentiate(self.module.clone(), raises_loops), raises_loops)
         self.target.require(module)
         return module
 
     def report(self) -> Report:
-        """What was specialised, unrolled, stored, recomputed, copied and vectorised, each with its line and the reason.
+        """The compiler's decisions (specialised, unrolled, stored, recomputed, copied, vectorised), with line and
+        reason.
 
         `print(report)` shows it; `report.facts` has the same as data.
         """
@@ -261,7 +262,7 @@ class Lowered:
         return sorted_by_line([*facts, *of_last])
 
     def compile(self) -> Callable[..., Any]:
-        """A callable that takes the same kind of arguments as those that were lowered."""
+        """A callable for arguments of the same kind as the lowered ones."""
         return self.finish(self.module.clone())
 
     def __repr__(self) -> str:

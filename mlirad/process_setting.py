@@ -1,10 +1,10 @@
-"""Settings of the whole process, such as its recursion limit, that have another value while threads are at some work.
+"""Settings of the whole process, such as its recursion limit, that have another value during some work.
 
-Reads: the setting. Writes: the setting, from when a first thread enters until the last one has left. Leaves: it as it
-was, or as the program has set it meanwhile.
+Reads: the setting. Writes: the setting, from when the first thread enters until the last one has left. Leaves: the
+original value, or the value that the program has set meanwhile.
 
-How many threads are inside is not counted: it is the number of scopes that exist. So a scope that Ctrl-C interrupts
-before it can leave is forgotten with its frame, and the next thread that leaves restores the setting.
+The number of threads inside is not counted: it is the number of existing scopes. So a scope that Ctrl-C interrupts
+before it can leave disappears with its frame, and the next thread that leaves restores the setting.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _all: weakref.WeakSet[ProcessSetting] = weakref.WeakSet()
 class ProcessSetting(Generic[T]):
     """`with setting.changed(): ...`, in any number of threads.
 
-    meanwhile: the value inside, of the usual one.
+    meanwhile: computes the value inside from the usual value.
     """
 
     def __init__(self, read: Callable[[], T], write: Callable[[T], None], meanwhile: Callable[[T], T]):
@@ -34,11 +34,11 @@ class ProcessSetting(Generic[T]):
         self._meanwhile = meanwhile
         self._lock = forking.new_lock()
         self._inside: weakref.WeakSet[_Scope] = weakref.WeakSet()
-        self._usual: list[T] = []  # the value to restore, if there is one
+        self._usual: list[T] = []  # the value to restore, if any
         _all.add(self)
 
     def changed(self) -> _Scope:
-        """A scope in which the setting has its other value."""
+        """A scope with the other value of the setting."""
         return _Scope(self)
 
     def enter(self, scope: _Scope) -> None:
@@ -52,13 +52,13 @@ class ProcessSetting(Generic[T]):
             self._settle()
 
     def keep_thread(self, thread: int) -> None:
-        """Keep only this thread's scopes: the threads of the others are not in this process."""
+        """Keep only this thread's scopes: the other threads do not exist in this process."""
         with self._lock:
             self._inside = weakref.WeakSet(scope for scope in self._inside if scope.thread == thread)
             self._settle()
 
     def _settle(self) -> None:
-        """Each step is done again by the next thread if Ctrl-C falls between it and the one after it."""
+        """The next thread repeats a step if Ctrl-C comes between that step and the one after it."""
         now = self._read()
         if self._inside:
             if self._usual in ([], [now]) and (wanted := self._meanwhile(now)) != now:

@@ -1,4 +1,4 @@
-"""The exceptions of compiled code: classes by name, and texts with values of the run in them.
+"""The exceptions of compiled code: classes by name, and texts that contain run-time values.
 
 Reads: names, message templates and 64-bit words. Gives: exception classes and texts. Imports nothing of the compiler.
 """
@@ -13,27 +13,27 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 PLACE = re.compile(r"\{(\d+)(?:\.(\w+))?(?:!([rsa%]))?(?::([^{}]*))?\}|\{\{|\}\}")
-"""A place in a template: the number of its value, its kind, conversion and format; or a brace."""
+"""A placeholder in a template: the number of its value, its kind, conversion and format; or a brace."""
 PYTHON = {"int": int, "float": float, "bool": bool}
 _CONVERSIONS = {"r": repr, "s": str, "a": ascii, None: lambda value: value}
 
 
 def message_of(message: str, words: Sequence[int]) -> str:
-    """A message of compiled code, the 64-bit `words` in their places; `{{` and `}}` are braces.
+    """A message of compiled code, with the 64-bit `words` in the placeholders; `{{` and `}}` are braces.
 
-    A place is written as str.format has it. `{0}` is a Python int, `{0.float}`, `{0.bool}` one of these, `{0.float32}`
-    a NumPy number of that dtype: `{1.float64!r:>8}`.
+    A placeholder has the syntax of str.format. `{0}` is a Python int, `{0.float}` a Python float, `{0.bool}` a Python
+    bool, `{0.float32}` a NumPy number of that dtype: `{1.float64!r:>8}`.
     """
 
     return filled(message, lambda number, kind: _number(words[number], kind), len(words))
 
 
 Piece = str | tuple[str, int, str]
-"""A piece of source text; or what stands in front of a value, its number, and what stands behind it."""
+"""A piece of source text; or the text before a value, its number, and the text after it."""
 
 
 def message_as_source(message: str, of_words: bool = True) -> list[Piece]:
-    """The source of an f-string, or a string, that is such a message, or a template of values."""
+    """The source of an f-string or string that computes such a message or template."""
     pieces: list[Piece] = []
     places = [found for found in PLACE.finditer(message) if found[1] is not None]
     done = 0
@@ -58,7 +58,7 @@ def message_as_source(message: str, of_words: bool = True) -> list[Piece]:
 
 
 def _converted(kind: str, of_words: bool) -> tuple[str, str]:
-    """What stands around a value to make a number of a kind of it."""
+    """The source text around a value that converts it to a number of this kind."""
     if of_words and kind.startswith("float"):
         return "np.int64(", ").view(np.float64)" + (".item()" if kind == "float" else f".astype(np.{kind})")
     if kind in PYTHON:
@@ -72,15 +72,15 @@ def _quoted(plain: str, quote: str) -> str:
 
 
 def _number(word: int, kind: str) -> object:
-    """The number of a kind that a word stands for; the word of a float has the bits of a float64."""
+    """The number of this kind that a word encodes; the word of a float has the bits of a float64."""
     value = struct.unpack("d", struct.pack("q", word))[0] if kind.startswith("float") else word
     return PYTHON[kind](value) if kind in PYTHON else np.array(value).astype(kind)[()]
 
 
 def filled(template: str, value: Callable[[int, str], object], count: int | None = None) -> str:
-    """A template with the text of `value(number, kind)` in each of its places. `!%` formats as the operator % does.
+    """A template with the text of `value(number, kind)` in each placeholder. `!%` formats like the operator %.
 
-    count: how many values there are; what looks like the place of another one is text.
+    count: how many values there are; anything that looks like a placeholder of another value is text.
     """
 
     def text(found: re.Match[str]) -> str:
@@ -98,21 +98,21 @@ def filled(template: str, value: Callable[[int, str], object], count: int | None
 
 
 def exception_class(name: str) -> type[Exception]:
-    """The exception of a name: one of Python's, or one of NumPy's, `numpy.linalg.LinAlgError`. Raises TypeError."""
+    """The exception class of Python or NumPy with this name, such as `numpy.linalg.LinAlgError`. Raises TypeError."""
     home, _, short = name.rpartition(".")
     modules = {"": builtins, "numpy.linalg": np.linalg, "numpy.exceptions": np.exceptions}
     found = getattr(modules.get(home), short, None)
     if not (isinstance(found, type) and issubclass(found, Exception)):
-        raise TypeError(f"{name} is no exception of Python or NumPy")
+        raise TypeError(f"{name} is not an exception of Python or NumPy")
     return found
 
 
 def name_of_exception(kind: object) -> str | None:
-    """The name by which `exception_class` finds an exception that one text makes; None where it does not."""
+    """The name by which `exception_class` finds an exception that takes one text; None if it does not find it."""
     if not (isinstance(kind, type) and issubclass(kind, Exception)):
         return None
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     try:
         return name if exception_class(name) is kind and str(kind("")) is not None else None
-    except TypeError:  # no such name, or an exception that is made of more than a text
+    except TypeError:  # no such name, or an exception that takes more than a text
         return None

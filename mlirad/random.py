@@ -1,11 +1,11 @@
-"""Random numbers of keys, in kernels and in plain NumPy: each key has its numbers, whoever asks and in whatever order.
+"""Random numbers from keys, in kernels and in plain NumPy: the numbers depend on nothing but the key.
 
     key = mlirad.random.key(0)
     key, part = mlirad.random.split(key)
     x = mlirad.random.normal(part, (1000,))
 
-The names are jax.random's, the numbers are of Philox 4x32-10. `docs/random.md` is the manual; NumPy's generators are
-arguments of kernels, too.
+The names are jax.random's; the numbers come from Philox 4x32-10. `docs/random.md` is the manual. Kernels also take
+NumPy's generators as arguments.
 """
 
 from mlirad.library.random.keys import (

@@ -1,7 +1,7 @@
-"""Functions of NumPy and math that have been replaced by others, as tests and tools do.
+"""Refuses to compile while functions of NumPy or math are replaced, as tests and tools do.
 
 Reads: the namespaces of these modules, now and when mlirad was imported. Writes: nothing. Gives: a refusal, because the
-compiler's rules use these functions, and it finds NumPy's functions by their names.
+compiler's rules use these functions, and the compiler finds NumPy's functions by their names.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from mlirad.location import SourceLocation
 
 _NOT_THERE = object()
 _MATTERING = (np.ufunc, type, BuiltinFunctionType, type(core.sum))
-"""Kinds of functions that are compiled; the others read and print."""
+"""Kinds of functions that can be compiled; the others read and print."""
 
 
 def _functions_of(module: ModuleType) -> dict[str, Any]:
     return {name: value for name, value in vars(module).items() if isinstance(value, _MATTERING)}
 
 
-# What was replaced before mlirad was imported is found under its name where NumPy has it from.
+# A function replaced before mlirad was imported is found under its name in NumPy's defining module.
 _known = {
     np: {**_functions_of(np), **{name: each for name, each in _functions_of(core).items() if hasattr(np, name)}},
     np.linalg: _functions_of(np.linalg),
@@ -35,7 +35,7 @@ _SHORT = {np: "np", np.linalg: "np.linalg", math: "math"}
 
 
 def require_originals(location: SourceLocation | None) -> None:
-    """Raises UnsupportedSyntaxError where a function has been replaced."""
+    """Raises UnsupportedSyntaxError if a function has been replaced."""
     for module, functions in _known.items():
         space = vars(module)
         for name, original in functions.items():
@@ -44,6 +44,6 @@ def require_originals(location: SourceLocation | None) -> None:
                 raise UnsupportedSyntaxError(
                     f"{_SHORT[module]}.{name} {what}, and the compiler needs the function that was there",
                     location,
-                    "put it back while functions are compiled, and call the other one by a name of its own",
+                    "restore it while functions are compiled, and give the replacement another name",
                     FUNCTIONS,
                 )

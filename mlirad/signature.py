@@ -1,4 +1,4 @@
-"""What a specialisation is made for: the structure of the arguments and, of each leaf, what the code depends on."""
+"""The signature of a specialisation: the structure of the arguments, and what the code depends on in each leaf."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from mlirad.errors import DEVIATIONS
 
 
 class Layout(Enum):
-    """How an array lies in memory: row-major, column-major, or with other strides. What is both counts as C."""
+    """How an array lies in memory: row-major, column-major, or with other strides. An array that is both counts as
+    C."""
 
     C = "C"
     F = "F"
@@ -26,7 +27,7 @@ class Layout(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ArrayLeaf:
-    """An ndarray, 0-d ones too."""
+    """An ndarray, including 0-d arrays."""
 
     dtype: np.dtype
     shape: tuple[int, ...]
@@ -36,7 +37,7 @@ class ArrayLeaf:
 
 @dataclass(frozen=True, slots=True)
 class ScalarLeaf:
-    """A number whose value is not known. weak: it came from Python, and takes the dtype of what it meets."""
+    """A number with an unknown value. weak: it came from Python, and takes the dtype of the other operand."""
 
     dtype: np.dtype
     weak: bool
@@ -44,10 +45,10 @@ class ScalarLeaf:
 
 @dataclass(frozen=True, slots=True)
 class StaticLeaf:
-    """A value that the code is specialised on: a str, None, function..., or a number that is needed statically.
+    """A value that the code is specialised on: a str, None, function..., or a number that must be known statically.
 
-    is_declared: named in static_argnums or static_argnames, and so compared by `==`. Other objects that may change are
-    compared by identity: two that are equal now need not be so when the code runs.
+    is_declared: named in static_argnums or static_argnames, so compared by `==`. Other mutable objects are compared by
+    identity: two objects that are equal now may differ when the code runs.
     """
 
     value: Any
@@ -55,7 +56,7 @@ class StaticLeaf:
 
     def _key(self) -> tuple[type, Any]:
         value = self.value
-        # 1, 1.0 and True are equal in Python, -0.0 and 0.0 too, and nan is not: floats are compared by their text.
+        # 1, 1.0 and True are equal in Python, so are -0.0 and 0.0, but nan is not: floats are compared by their text.
         if isinstance(value, float | np.floating):
             return type(value), text_of_number(value)
         return type(value), id(value) if not self.is_declared and may_change(value) else value
@@ -73,7 +74,7 @@ _HOMES_OF_UNCHANGING = ("builtins", "numpy", "math", "mlirad", "functools", "ope
 
 
 def may_change(value: Any) -> bool:
-    """Whether what an object is to operators and functions may be another thing at the next call."""
+    """Whether an object may behave differently in operators and functions at the next call."""
     if isinstance(value, _CHANGING):
         return True
     return not isinstance(value, _UNCHANGING) and type(value).__module__.split(".")[0] not in _HOMES_OF_UNCHANGING
@@ -116,7 +117,7 @@ class Signature:
     leaves: tuple[LeafSpec, ...]
 
     def argument_of(self) -> list[int | str]:
-        """For each leaf, the positional number or the keyword of the argument that it belongs to."""
+        """For each leaf, the positional number or the keyword of its argument."""
         assert isinstance(self.structure, tree.Node)
         positional, keywords = self.structure.children
         assert isinstance(positional, tree.Node) and isinstance(keywords, tree.Node)
@@ -128,7 +129,7 @@ class Signature:
         return owners
 
     def with_static(self, values: Mapping[int, Any]) -> Signature:
-        """The same with the leaves of these numbers known."""
+        """The same signature with the leaves of these numbers known."""
         changed = [StaticLeaf(values[i]) if i in values else leaf for i, leaf in enumerate(self.leaves)]
         return Signature(self.structure, tuple(changed))
 
@@ -139,7 +140,7 @@ PYTHON_DTYPES = {
     float: np.dtype(np.float64),
     complex: np.dtype(np.complex128),
 }
-"""In which dtypes code holds Python's numbers."""
+"""The dtypes in which code holds Python's numbers."""
 _KINDS = "biufc"
 
 
@@ -154,8 +155,7 @@ def layout_of(array: np.ndarray) -> Layout:
 
 
 def as_passed(value: Any) -> Any:
-    """A leaf as code takes it: of an object that stands for an array (`__array_interface__`, `__dlpack__`) the array,
-    which is the same memory.
+    """A leaf as code takes it: for an object with `__array_interface__` or `__dlpack__`, an array of the same memory.
 
     Raises TypeError for an array that is not in the memory of the processor.
     """
@@ -170,17 +170,17 @@ def as_passed(value: Any) -> Any:
         array = np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise TypeError(f"an object of class {kind} cannot be passed as an array: {error}") from None
-    # DLPack has long had no word for what may be written; where the object itself gives the same memory, it has.
+    # Older DLPack cannot say whether memory is writeable; if the object itself gives the same memory, that can.
     other = np.asarray(value) if not array.flags.writeable and hasattr(value, "__array__") else array
     is_same = other.__array_interface__["data"][0] == array.__array_interface__["data"][0]
     return other if is_same and (other.shape, other.strides) == (array.shape, array.strides) else array
 
 
 def leaf_of(value: Any) -> LeafSpec:
-    """What the code depends on of a leaf.
+    """The properties of a leaf that the code depends on.
 
-    Raises TypeError for what cannot be compiled: dtypes other than bool, intN, uintN, floatN of 16 to 64 bits and
-    complexN of 64 and 128, and byte-swapped arrays, and subclasses of ndarray with operators of their own.
+    Raises TypeError for unsupported leaves: dtypes other than bool, intN, uintN, floatN of 16 to 64 bits and complexN
+    of 64 and 128 bits, byte-swapped arrays, and subclasses of ndarray with operators of their own.
     """
     value = as_passed(value)
     if isinstance(value, np.ndarray):
@@ -200,7 +200,7 @@ def leaf_of(value: Any) -> LeafSpec:
 
 
 def is_plain_array(value: Any) -> bool:
-    """Whether a value is an array, and of no class that gives what NumPy does another meaning, as np.matrix does."""
+    """Whether a value is an array, and not of a class that gives NumPy's operations another meaning, as np.matrix."""
     return type(value) is np.ndarray or (isinstance(value, np.ndarray) and _means_the_same(type(value)))
 
 
@@ -209,7 +209,7 @@ _HARMLESS = ("new", "init", "del", "module", "doc", "dict", "weakref", "array_fi
 
 @cache
 def _means_the_same(kind: type) -> bool:
-    """Whether a subclass of ndarray changes nothing that programs compute with."""
+    """Whether a subclass of ndarray computes like ndarray."""
     if kind is np.ndarray or kind is np.memmap:
         return True
     changed = {name for name in vars(kind) if hasattr(np.ndarray, name)} - {f"__{name}__" for name in _HARMLESS}
@@ -217,7 +217,7 @@ def _means_the_same(kind: type) -> bool:
 
 
 def _required_dtype(dtype: np.dtype) -> np.dtype:
-    """NumPy's own object for a dtype: an array that was unpickled has one of its own, which is equal to it."""
+    """NumPy's own object for a dtype: an unpickled array has another object, which is equal to it."""
     if dtype.kind not in _KINDS or dtype.itemsize > (16 if dtype.kind == "c" else 8):
         known = "bool, int8..int64, uint8..uint64, float16..float64, complex64 or complex128"
         raise TypeError(f"dtype {dtype} is not supported; use {known}")
@@ -233,9 +233,9 @@ _LAYOUT_AND_ACCESS = 0x403
 def key_and_leaves(
     args: Sequence[Any], kwargs: Mapping[str, Any], static: Sequence[int | str]
 ) -> tuple[Hashable, list[Any]]:
-    """A key that is equal for two calls just where their signatures are, and the leaves of the arguments.
+    """A key that is equal for two calls exactly if their signatures are equal, and the leaves of the arguments.
 
-    Made at a fraction of the cost of a signature. Nothing is refused: what has no signature has its own key.
+    It takes a fraction of the time of a signature. Nothing is refused: a call without a signature has its own key.
     """
     leaves: list[Any] = []
     if not static:
@@ -257,11 +257,11 @@ def _static_key(value: Any, leaves: list[Any]) -> Hashable:
 
 
 def _key(value: Any, leaves: list[Any]) -> Hashable:
-    """The key of one argument, whose leaves are appended to `leaves`."""
+    """The key of one argument. Appends its leaves to `leaves`."""
     kind = type(value)
     if kind is np.ndarray:
         leaves.append(value)
-        # Whether it is F-contiguous too follows from shape and C-contiguity.
+        # Shape and C-contiguity determine whether it is also F-contiguous.
         return kind, value.dtype, value.shape, value.flags.num & _LAYOUT_AND_ACCESS
     if kind is tuple or kind is list:
         return kind, *[_key(item, leaves) for item in value]
@@ -290,14 +290,14 @@ def signature_of(args: Sequence[Any], kwargs: Mapping[str, Any], static: Sequenc
 
 
 def leaves_of(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """The leaves of a call's arguments, in the order of the signature's."""
+    """The leaves of a call's arguments, in the order of the signature."""
     leaves = tree.flatten_up_to(signature.structure, (tuple(args), dict(kwargs)))
     pairs = zip(signature.leaves, leaves, strict=True)
     return [as_passed(leaf) if isinstance(spec, ArrayLeaf) else leaf for spec, leaf in pairs]
 
 
 class _Opaque:
-    """Keeps a static argument from being taken apart: it is one leaf, whatever it is."""
+    """Keeps a static argument whole: it is one leaf, whatever it is."""
 
     def __init__(self, leaf: StaticLeaf):
         self.leaf = leaf

@@ -1,6 +1,6 @@
-"""Reports on stderr, once, what a slow compilation is unrolling.
+"""Reports once, on stderr, which loop a slow compilation is unrolling.
 
-Reads: the clock, and what the frontend notes of loops. Writes: stderr. Leaves: no thread behind.
+Reads: the clock, and the loops that the frontend reports. Writes: stderr. Leaves: no thread behind.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from mlirad.location import SourceLocation
 PATIENCE = 5.0
 """Seconds."""
 _SHOWN = 3
-_HINT = "put what the loop carries into arrays of a fixed shape, so that it stays a loop"
+_HINT = "put the loop-carried values into arrays of a fixed shape, so that it stays a loop"
 
 
 @dataclass
 class Unrolled:
-    """A loop that is unrolled: why, and into how many copies of its body so far."""
+    """A loop that is being unrolled: why, and into how many copies of its body so far."""
 
     why: str
     copies: int = 0
@@ -30,7 +30,7 @@ class Unrolled:
 
 @dataclass
 class Compilation:
-    """What is compiled, and the loops that have been unrolled."""
+    """The function that is being compiled, and the loops that have been unrolled."""
 
     name: str
     loops: dict[SourceLocation, Unrolled] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Compilation:
     is_reported: bool = False
 
     def report(self) -> None:
-        """It takes long. If no loop is unrolled yet, the first one that is will be reported."""
+        """Report that it takes long. If no loop is unrolled yet, the first unrolled loop will be reported."""
         self.is_late = True
         text = self.text()
         if text is not None and not self.is_reported and sys.stderr is not None:
@@ -46,7 +46,7 @@ class Compilation:
             print(text, file=sys.stderr, flush=True)
 
     def text(self) -> str | None:
-        """What takes long; None where no loop is unrolled."""
+        """The report; None if no loop is unrolled."""
         most = sorted(self.loops.copy().items(), key=lambda loop: -loop[1].copies)[:_SHOWN]
         if not most:
             return None
@@ -64,7 +64,7 @@ _own = threading.local()
 
 @contextmanager
 def watched(name: str) -> Iterator[Compilation]:
-    """The compilation of a function is in here. Gives what is noted of it."""
+    """A block around the compilation of a function. Gives the notes about it."""
     before = getattr(_own, "compilation", None)
     _own.compilation = made = Compilation(name)
     timer = threading.Timer(PATIENCE, made.report)
@@ -75,11 +75,11 @@ def watched(name: str) -> Iterator[Compilation]:
     finally:
         _own.compilation = before
         timer.cancel()
-        timer.join()  # it ends at once; a thread on its way out would still be one of the process
+        timer.join()  # it ends at once; until then it would count as a thread of the process
 
 
 def note_copy(place: SourceLocation | None, why: str) -> None:
-    """Another copy of a loop's body is about to be made."""
+    """Note that another copy of a loop's body is about to be made."""
     compilation = getattr(_own, "compilation", None)
     if compilation is not None and place is not None:
         compilation.loops.setdefault(place, Unrolled(why)).copies += 1

@@ -14,13 +14,13 @@ _count = ctypes.c_int64(0)  # 0 until it is needed; compiled code reads it at it
 
 
 def set_num_threads(n: int) -> None:
-    """Let n threads, with the one that calls, share the work of each call of kernels with `parallel=True`.
+    """Let n threads, including the caller, share the work of each call of kernels with `parallel=True`.
 
-    It is the number of the whole process, from the next call on, until it is set again; calls of other threads that are
-    under way may take it up at once. Forked processes inherit it, others begin with MLIRAD_NUM_THREADS, or with as many
-    as they may use processors. Results do not depend on it, to the bit. With 1 no thread is woken.
+    The number holds for the whole process, from the next call on, until it is set again; running calls of other threads
+    may use it at once. Forked processes inherit it. Other processes begin with MLIRAD_NUM_THREADS, or with the number
+    of usable processors. Results do not depend on it, to the bit. With 1, no thread is woken.
 
-    Raises TypeError for what is no int, and ValueError for one that is not from 1 to 256.
+    Raises TypeError if n is not an int, and ValueError if it is not from 1 to 256.
     """
     if isinstance(n, bool):
         raise TypeError(f"set_num_threads(): a number of threads is an int, not {n!r}")
@@ -29,14 +29,14 @@ def set_num_threads(n: int) -> None:
     except TypeError:
         raise TypeError(f"set_num_threads(): a number of threads is an int, not {n!r}") from None
     if not 1 <= number <= MOST_THREADS:
-        raise ValueError(f"set_num_threads(): there can be 1 to {MOST_THREADS} threads, not {number}")
+        raise ValueError(f"set_num_threads(): n must be from 1 to {MOST_THREADS}, not {number}")
     _count.value = number
 
 
 def get_num_threads() -> int:
-    """How many threads share the work of parallel kernels: what was set last, or what the environment says.
+    """How many threads share the work of parallel kernels: the number set last, or the environment's.
 
-    Raises ValueError if MLIRAD_NUM_THREADS is no number of threads and none was set.
+    Raises ValueError if none was set and MLIRAD_NUM_THREADS is not a number of threads.
     """
     if not _count.value:
         _count.value = Environment.read().threads
@@ -44,6 +44,6 @@ def get_num_threads() -> int:
 
 
 def address_of_number() -> int:
-    """Where compiled code reads the number, 64 bits: it is there from now on, and never 0."""
+    """The address of the 64-bit number that compiled code reads: it is set from now on, and never 0."""
     get_num_threads()
     return ctypes.addressof(_count)

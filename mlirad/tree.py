@@ -1,5 +1,6 @@
-"""Pytrees: tuples, lists, dicts, named tuples, dataclasses, matrices of scipy.sparse and NumPy's random generators,
-without registration."""
+"""Pytrees: tuples, lists, dicts, named tuples, dataclasses, matrices of scipy.sparse and NumPy's random generators.
+
+No class needs to be registered."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """The structure of what is no container."""
+    """The structure of a leaf."""
 
     def __repr__(self) -> str:
         return "*"
@@ -22,7 +23,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """The structure of a container: its class, its keys (of a dict; field names of a dataclass) and its items'."""
+    """The structure of a container: its class, its keys (or field names), and the structures of its items."""
 
     kind: type
     keys: tuple[Any, ...] | None
@@ -34,7 +35,7 @@ LEAF = Leaf()
 
 
 class SparseParts(tuple[str, ...]):
-    """The keys of a matrix of scipy.sparse: what its arrays are called, the numbers first; and its shape."""
+    """The keys of a matrix of scipy.sparse: the names of its arrays, the data first; and its shape."""
 
     shape: tuple[int, ...]
 
@@ -62,7 +63,7 @@ _SPARSE = {
 
 
 def sparse_names(kind: type) -> tuple[str, ...] | None:
-    """What the arrays of a matrix of scipy.sparse are called; None for other classes."""
+    """The names of the arrays of a matrix of scipy.sparse; None for other classes."""
     names = _SPARSE.get(kind.__name__)
     return names if names is not None and kind.__module__.startswith("scipy.sparse.") else None
 
@@ -70,14 +71,14 @@ def sparse_names(kind: type) -> tuple[str, ...] | None:
 # --- random generators ------------------------------------------------------------------------------------------
 
 GENERATOR_WORDS = "_bitgen_words"
-"""What the one item of a generator is called in compiled code."""
+"""The name of a generator's only item in compiled code."""
 WORDS, SCRATCH = 32, 5
-"""How many words the item of a generator has, and the first of those behind its `bitgen_t`."""
+"""How many words a generator's item has, and the number of the first word after its `bitgen_t`."""
 
 
 class GeneratorParts(tuple[str, ...]):
-    """The keys of a `numpy.random.Generator`. Its one item is an array of words (int64): a copy of its `bitgen_t`,
-    which points to its state, and zeros, which are scratch memory of NumPy's C functions."""
+    """The keys of a `numpy.random.Generator`. Its only item is an array of words (int64): a copy of its `bitgen_t`,
+    which points to its state, and zeros, which are scratch memory for NumPy's C functions."""
 
     def __reduce__(self) -> Any:
         return GeneratorParts, (tuple(self),)
@@ -100,7 +101,7 @@ def is_generator(kind: type) -> bool:
 
 
 def words_of(generator: Any) -> np.ndarray:
-    """The words of a generator: an array of its own, that nobody else may write, and that keeps the generator alive."""
+    """The words of a generator: a separate array that no other code may write, and that keeps the generator alive."""
     held = _Words(WORDS * 8)
     held.generator = generator
     address = _pointer_in(generator.bit_generator.capsule, b"BitGenerator")
@@ -117,7 +118,7 @@ def is_words(value: Any) -> bool:
 
 
 def generator_of(words: np.ndarray) -> Any:
-    """The generator that words are of. Raises TypeError for other arrays."""
+    """The generator of these words. Raises TypeError for other arrays."""
     if not is_words(words):
         raise TypeError("a random generator cannot be made of an array")
     held: Any = words.base
@@ -125,7 +126,7 @@ def generator_of(words: np.ndarray) -> Any:
 
 
 def children(value: Any) -> tuple[tuple[Any, ...] | None, Sequence[Any]] | None:
-    """(keys, items) of a container, or None of a leaf. Dicts keep their order."""
+    """(keys, items) of a container, or None for a leaf. Dicts keep their order."""
     kind = type(value)
     if kind is tuple or kind is list or (isinstance(value, tuple) and hasattr(kind, "_fields")):
         return None, value
@@ -184,7 +185,7 @@ def opaque_kind_in(structure: Structure) -> type | None:
 
 
 def of_tangents(structure: Structure) -> Structure:
-    """The structure of tangents of what has this one: that of a random generator is one leaf, None."""
+    """The structure of the tangents of a pytree with this structure: a random generator becomes one leaf, None."""
     if isinstance(structure, Leaf) or isinstance(structure.keys, GeneratorParts):
         return LEAF
     return Node(structure.kind, structure.keys, tuple(of_tangents(child) for child in structure.children))
@@ -202,7 +203,7 @@ def flatten_up_to(structure: Structure, value: Any) -> list[Any]:
 
 
 def unflatten(structure: Structure, found: Sequence[Any]) -> Any:
-    """The pytree of that structure with these leaves. Raises ValueError if their number is wrong."""
+    """The pytree with this structure and these leaves. Raises ValueError if their number is wrong."""
     rest = iter(found)
     try:
         value = _unflatten(structure, rest)
@@ -216,7 +217,7 @@ def unflatten(structure: Structure, found: Sequence[Any]) -> Any:
 def _unflatten(structure: Structure, rest: Iterator[Any]) -> Any:
     if isinstance(structure, Leaf):
         return next(rest)
-    # A list, not a generator, in which StopIteration would become a RuntimeError.
+    # A list: in a generator, StopIteration would become a RuntimeError.
     items = [next(rest) if isinstance(child, Leaf) else _unflatten(child, rest) for child in structure.children]
     return build(structure.kind, structure.keys, items)
 
@@ -227,7 +228,7 @@ def leaves(value: Any) -> list[Any]:
 
 
 def map(function: Callable[..., Any], value: Any, *others: Any) -> Any:
-    """`function` of the leaves at the same places of pytrees of one structure. Raises ValueError if they differ."""
+    """Applies `function` to corresponding leaves of pytrees. Raises ValueError if their structures differ."""
     first, structure = flatten(value)
     columns = [first]
     for other in others:

@@ -1,1 +1,1 @@
-"""What jit, the disk cache, the targets and the frontend share. It imports no other room but the shared files."""
+"""Code that jit, the disk cache, the targets and the frontend share. It imports only the shared files."""

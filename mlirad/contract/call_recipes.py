@@ -1,11 +1,11 @@
 """Recipes of calls without Python: the steps of a call, for a target that can run them.
 
-Reads: nothing. Writes: nothing. Gives: `Recipe`, which jit makes of a specialisation and a target's artifact takes.
+Reads: nothing. Writes: nothing. Gives: `Recipe`, which jit makes from a specialisation and a target's artifact takes.
 
-The steps work on registers that hold Python objects: first the arguments of the call, then what the steps push, in
-order. Compiled code takes and returns 64-bit slots, as `PassedValue` describes.
+The steps work on registers that hold Python objects: first the arguments of the call, then the objects that steps push,
+in order. Compiled code takes and returns 64-bit slots, as `PassedValue` describes.
 
-A target whose code is called in another way does not use this: its artifacts are not `PlannedCalls`.
+A target that calls its code in another way does not use this: its artifacts are not `PlannedCalls`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from mlirad.contract.code_cache import CodeCache
 
 @dataclass(frozen=True, slots=True)
 class PassedValue:
-    """What a compiled function takes or gives at one place: a scalar, or an array's data and unknown sizes.
+    """One argument or result of a compiled function: a scalar, or an array's data and unknown sizes.
 
     `element` is MLIR's name of the element type, without signedness ("f64", "i1", "i8"). `shape` is None for a scalar;
-    in it, -1 is an unknown size. `result` is the number of the function's result that this place finally holds.
+    in it, -1 is an unknown size. `result` is the number of the function's result that this argument finally holds.
     """
 
     element: str
@@ -35,28 +35,28 @@ class PassedValue:
 
     @property
     def width(self) -> int:
-        """How many 64-bit slots it takes: one for a real scalar or a pointer, one more per unknown size; a complex
-        scalar has one for each part."""
+        """How many 64-bit slots it takes: one for a real scalar, two for a complex scalar; one for a pointer, and one
+        more per unknown size."""
         if self.shape is None:
             return 2 if self.element.startswith("complex") else 1
         return 1 + self.shape.count(-1)
 
 
 class StepKind(IntEnum):
-    """Steps: those that find objects, those that check them and fill slots, the call, those that make the result."""
+    """Steps that find objects, check them and fill slots, make the call, and make the result."""
 
     UNPACK = 0  # register a is a tuple, exactly of type p, of b items: push them
     UNPACK_LIST = 1
     UNPACK_DICT = 2  # a dict of b items, its keys the very objects in p, in order
-    CELL = 3  # push what the closure cell p holds
-    GLOBAL = 4  # push what the namespace p has under the name q, or else the builtins
+    CELL = 3  # push the content of the closure cell p
+    GLOBAL = 4  # push the object named q in the namespace p, or else in the builtins
     OBJECT = 5  # push p
     ATTRIBUTE = 6  # push attribute q of register a
     ITEM = 7  # push item q of register a
     PYTHON = 8  # p() is True
     SAME = 9  # register a is p, or equal to it by `Comparison` b
     TYPE = 10  # register a is exactly of type p
-    ARRAY = 11  # register a is an array as the numbers p say (`Spec`): its data to slot b, its bounds to place c; or -1
+    ARRAY = 11  # register a is an array that fits p (`Spec`): its data to slot b, its bounds to place c; or -1
     FLOAT = 12  # register a is exactly a float: to slot b, or -1
     INT = 13
     BOOL = 14
@@ -79,7 +79,7 @@ class StepKind(IntEnum):
 
 
 class Comparison(IntEnum):
-    """What besides identity makes two objects of one type the same: nothing, ==, or equal bits of a float."""
+    """What makes two objects of one type the same besides identity: nothing, ==, or equal bits of a float."""
 
     IDENTITY = 0
     EQUALITY = 1
@@ -87,7 +87,7 @@ class Comparison(IntEnum):
 
 
 class Spec(IntEnum):
-    """The numbers by which a step ARRAY knows an array. flags: the bits ARRAY_FLAGS of `ndarray.flags.num`."""
+    """The numbers by which a step ARRAY recognises an array. flags: the bits ARRAY_FLAGS of `ndarray.flags.num`."""
 
     DTYPE = 0  # its id
     NDIM = 1
@@ -98,7 +98,7 @@ class Spec(IntEnum):
 
 
 USABLE, WRITEABLE = 0x101, 0x400
-"""Of `ndarray.flags.num`: C-contiguous and aligned; writeable."""
+"""Bits of `ndarray.flags.num`: C-contiguous and aligned; writeable."""
 ARRAY_FLAGS = USABLE | WRITEABLE
 
 
@@ -115,7 +115,7 @@ class Objects(tuple[Any, ...]):
 
 
 class Absent:
-    """What an operand is that there is not: None would be an object."""
+    """The value of an absent operand: None would be an object."""
 
 
 ABSENT = Absent()
@@ -123,7 +123,7 @@ ABSENT = Absent()
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What to do, and its operands. keeps: what `p` and `q` only name by numbers."""
+    """An instruction and its operands. keeps: objects that `p` and `q` refer to only by number."""
 
     kind: StepKind
     a: int = 0
@@ -136,10 +136,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A call: positional arguments, names of the keywords, steps; and how much the steps use.
+    """A call: positional arguments, names of the keywords, steps; and the resources of the steps.
 
-    arrays: of how many arrays the bounds are kept; no written one may share memory with another if `checks_overlap`.
-    Nothing before RUN has an effect, so that a call that does not fit may be made in another way.
+    arrays: how many arrays' bounds are kept; if `checks_overlap`, no written array may share memory with another.
+    Nothing before RUN has an effect, so a call that does not fit can be made in another way.
     """
 
     positional: int
@@ -152,45 +152,45 @@ class Recipe:
 
 
 class PlanTable(ABC):
-    """The plans by which calls of one callable may go. It is changed by one thread at a time."""
+    """The plans for calls of one callable. Only one thread changes it at a time."""
 
     @abstractmethod
     def serve(self, instance: object) -> None:
-        """From now on calls of `instance`, the callable, go by these plans."""
+        """Let calls of `instance`, the callable, use these plans from now on."""
 
     @property
     @abstractmethod
     def hits(self) -> int:
-        """How many calls went by a plan."""
+        """How many calls used a plan."""
 
     @abstractmethod
     def in_order(self) -> Sequence[CallPlan]:
-        """The plans, the last used one first."""
+        """The plans, the most recently used one first."""
 
     @abstractmethod
     def set(self, plans: Sequence[Any]) -> None:
-        """The first of these plans, as many as there are places, instead of those before."""
+        """Replace the plans by the first of these, as many as there are places."""
 
 
 class CallPlan(ABC):
-    """A way in which calls may go, made of a recipe by an artifact."""
+    """A way to run calls, which an artifact makes from a recipe."""
 
     @abstractmethod
     def new_table(self, kind: type, attribute: str, code_cache: CodeCache | None) -> PlanTable | None:
-        """A table for one instance of `kind`, or None where calls cannot go by plans.
+        """A table for one instance of `kind`, or None if calls cannot use plans.
 
-        What fits no plan goes to the class's `__call__`. kind: a class derived from `vectorcall.NativelyCallable`.
+        Calls that fit no plan go to the class's `__call__`. kind: a class derived from `vectorcall.NativelyCallable`.
         attribute: one of its `__slots__`, for the table's use. code_cache: where the machine's own code may be stored.
         """
 
 
 class PlannedCalls(ABC):
-    """What an artifact also is, whose functions take and give 64-bit slots and may be called by plans."""
+    """An artifact with functions that take and return 64-bit slots and may be called by plans."""
 
     @abstractmethod
     def passed_values(self, name: str) -> tuple[Sequence[PassedValue], Sequence[PassedValue]]:
-        """What the function `name` takes, outputs included, and what it returns."""
+        """The arguments of the function `name`, including outputs, and its results."""
 
     @abstractmethod
     def call_plan(self, name: str, recipe: Recipe) -> CallPlan | None:
-        """Calls of the function `name` by the recipe; None where each has to be an `invoke`."""
+        """A plan for calls of the function `name` by the recipe; None if each call has to be an `invoke`."""

@@ -1,4 +1,4 @@
-"""What a function takes from its globals and closure cells: arrays are hidden arguments, the rest is guarded.
+"""The objects that a function captures from globals and closure cells: arrays become hidden arguments, others guards.
 
 Reads: functions and their namespaces. Writes: nothing. Leaves: Captures (how to fetch an array at each call) and Guards
 (what must still hold for the code to be right).
@@ -27,7 +27,7 @@ class Path:
     """Where an object is found: a name as `function` sees it ("": the function itself), then attributes and items.
 
     steps: ("attribute", name), ("item", key), ("default", parameter), or ("words", 0) of a random generator. `fetch()`
-    gives what is there now; it raises one of UNREACHABLE where there is none any more.
+    gives the current object; it raises one of UNREACHABLE if there is none any more.
     """
 
     function: Any  # a Python function; with the name "", any object
@@ -69,7 +69,7 @@ class Path:
 class Capture:
     """An array that is fetched at each call, and passed as a hidden argument.
 
-    name: its name in frame 0, of no other one: two modules, or two closures, may have different arrays of one name.
+    name: its unique name in frame 0: two modules, or two closures, may have different arrays of the same name.
     """
 
     path: Path
@@ -77,7 +77,7 @@ class Capture:
     name: str
 
     def holds(self) -> bool:
-        """Whether the array is still one of the dtype, shape and layout that the code was built for."""
+        """Whether the array still has the dtype, shape and layout that the code was built for."""
         try:
             value = self.path.fetch()
         except UNREACHABLE:
@@ -88,7 +88,7 @@ class Capture:
 
 
 class Presence(enum.Enum):
-    """What a guard may ask of an object instead of its value."""
+    """What a guard may check instead of an object's value."""
 
     HERE = "here"
     NOT_HERE = "not here"
@@ -99,8 +99,8 @@ class Guard:
     """The code is right as long as the object found at `path` is the one it was compiled for.
 
     A number or str is compared by type and value, a container by its class (`value`) and keys, anything else by
-    identity; or only whether it is there (Presence). With `code`, the function at the path has that code still: editors
-    put other code in it.
+    identity; or the guard only checks whether the object exists (Presence). With `code`, the function at the path must
+    still have that code: editors replace the code of functions.
     """
 
     path: Path
@@ -110,7 +110,7 @@ class Guard:
 
     @property
     def is_of_module(self) -> bool:
-        """Whether it asks for an object in the namespace of a module that the compiler knows, which hardly changes."""
+        """Whether it checks an object in the namespace of a module that the compiler knows, which hardly changes."""
         module, steps = self.path.function, self.path.steps
         if self.path.name or len(steps) != 1 or not is_settled(module) or isinstance(self.value, Presence):
             return False
@@ -118,7 +118,7 @@ class Guard:
 
     @property
     def is_of_global(self) -> bool:
-        """Whether it asks for the very object that a function's module has under a name."""
+        """Whether it checks the identity of an object that a function's module has under a name."""
         path = self.path
         if path.steps or not path.name or self.keys is not None or path.name in path.function.__code__.co_freevars:
             return False
@@ -139,16 +139,16 @@ class Guard:
 
 
 CAPTURE = "$capture "
-"""How the names begin, in frame 0, of captured arrays."""
+"""The prefix of the names of captured arrays in frame 0."""
 
 
 @dataclass
 class CaptureFindings:
     """The captures and guards of a build, in the order in which they were met.
 
-    used, unkeyed: as in interface.Reliance. changed: the containers in the arguments (their numbers) that are
-    changed, with the keys that they begin with. classes: those that class statements make. captured_by_rules: the
-    captures that a function with a derivative rule needs for its rule alone, by the function's id.
+    used, unkeyed: as in interface.Reliance. changed: the numbers of the changed containers in the arguments, with their
+    initial keys. classes: the classes that class statements make. captured_by_rules: the captures that a function needs
+    only for its derivative rule, by the function's id.
     """
 
     captures: dict[Path, Capture] = field(default_factory=dict)
@@ -161,7 +161,7 @@ class CaptureFindings:
     changed: dict[int, tuple[Hashable, ...]] = field(default_factory=dict)
 
     def again(self) -> CaptureFindings:
-        """What a new attempt begins with, so that every one finds more."""
+        """The start of a new attempt, so that every attempt finds more."""
         return CaptureFindings(
             captures=self.captures,
             roots=self.roots,
@@ -176,7 +176,7 @@ class CaptureFindings:
         self.captures[path] = Capture(path, leaf, f"{CAPTURE}{path}{number}")
 
     def root(self, function: FunctionType, name: str) -> Path:
-        """The path of a free name; functions that share a module or a closure cell have one path for it."""
+        """The path of a free name; functions that share a module or a closure cell have the same path for it."""
         free = function.__code__.co_freevars
         if name in free:
             assert function.__closure__ is not None
@@ -215,7 +215,7 @@ def default_of(function: FunctionType, key: Hashable) -> Any:
 
 
 def keys_of(value: Any) -> Hashable:
-    """What a container's items are called: of a set, what is in it."""
+    """The keys of a container's items: for a set, its elements."""
     if isinstance(value, dict):
         return tuple(value)
     if isinstance(value, set):
@@ -229,7 +229,7 @@ def keys_of(value: Any) -> Hashable:
     return len(value)
 
 
-# Modules that the compiler knows. Tests and tools put other functions in them, but rarely.
+# Modules that the compiler knows. Tests and tools replace functions in them, but rarely.
 _SETTLED = ("numpy", "math", "builtins", "mlirad")
 
 

@@ -1,10 +1,10 @@
 """The C functions that draw NumPy's random numbers: `numpy.random._generator` exports them.
 
-Reads: names of distributions. Writes: the states of generators. Leaves: addresses, checked by a reference draw each;
+Reads: names of distributions. Writes: the states of generators. Leaves: addresses, each checked by a reference draw,
 and draws by ctypes. Imports no xDSL: code from disk is linked with the addresses.
 
-Each takes a `bitgen_t *` first. One that fills takes (its parameters,) a count, [0 for unmasked,] and an array; one
-that gives a number is called for each element.
+Each takes a `bitgen_t *` first. A function that fills an array takes (its parameters,) a count, [0 for unmasked,] and
+the array; a function that returns a number is called for each element.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _U64, _U32, _U16, _U8 = (np.dtype(f"uint{bits}") for bits in (64, 32, 16, 8))
 class RandomFunction:
     """A C function `random_NAME`.
 
-    result: what it gives, or fills an array with. parameters: what it takes, as C passes it. example: such numbers, and
-    `drawn` NumPy's own draw with them. fills: it fills an array. trailing: what an element's call takes behind its
-    parameters: zeros (False), or the scratch memory (True).
+    result: the type that it returns, or fills an array with. parameters: their C types. example: sample parameters;
+    `drawn` is NumPy's own draw with them. fills: it fills an array. trailing: the arguments after the parameters in an
+    element's call: zeros (False), or the scratch memory (True).
     """
 
     result: np.dtype
@@ -62,7 +62,7 @@ def _whole(parameters: str, example: tuple[float, ...], drawn: Callable[[np.rand
 
 
 _COUNT = 3
-"""How many numbers a reference draw of what fills arrays has."""
+"""How many numbers a reference draw has, for functions that fill arrays."""
 
 FUNCTIONS: Mapping[str, RandomFunction] = {
     "standard_uniform_fill": _filling(_F64, lambda g: g.random(_COUNT)),
@@ -118,12 +118,12 @@ FUNCTIONS: Mapping[str, RandomFunction] = {
     "hypergeometric": _whole("iii", (20, 30, 15), lambda g: g.hypergeometric(20, 30, 15)),
     "binomial": RandomFunction(_I64, (_F64, _I64), (0.4, 20), lambda g: g.binomial(20, 0.4), trailing=(True,)),
 }
-"""Those that compiled code calls, without the prefix `random_` of their names."""
+"""The functions that compiled code calls, without the prefix `random_` of their names."""
 
 
 @cache
 def _library() -> ctypes.PyDLL:
-    """They are called with the interpreter's lock, so that no other thread draws at the same time."""
+    """Called with the interpreter's lock, so that no other thread draws at the same time."""
     from numpy.random import _generator
 
     return ctypes.PyDLL(_generator.__file__)
@@ -131,7 +131,7 @@ def _library() -> ctypes.PyDLL:
 
 @cache
 def address_of(name: str) -> int:
-    """Raises NativeFunctionError where NumPy hides the function, or where it is another one than is meant."""
+    """Raises NativeFunctionError if NumPy hides the function, or if another function has its name."""
     function = FUNCTIONS[name]
     hint = "draw the numbers outside, and pass them in, or use mlirad.random"
     try:
@@ -148,12 +148,12 @@ def address_of(name: str) -> int:
 
 
 def draw(name: str, words: np.ndarray, count: int | None, parameters: tuple[Any, ...]) -> Any:
-    """Numbers of a distribution, an array of `count`, or one (None), of the generator that the words are of."""
+    """Numbers of a distribution, an array of `count` or one number (None), from the generator of these words."""
     return _draw_at(address_of(name), FUNCTIONS[name], words, count, parameters)
 
 
 def draw_of(generator: np.random.Generator, name: str, count: int | None, parameters: tuple[Any, ...]) -> Any:
-    """The same of a generator: what printed source calls where NumPy has no method for it."""
+    """The same for a generator: printed source calls this if NumPy has no method for it."""
     return draw(name, words_of(generator), count, parameters)
 
 

@@ -1,7 +1,7 @@
-"""The locks of random generators, which a call holds while its code draws from them.
+"""The locks of random generators. A call holds them while its code draws.
 
 Reads: structures of arguments, captures, the words of generators. Writes: nothing. Leaves: the locks that NumPy's own
-methods take, in an order that all threads share.
+methods take, in an order that is the same in all threads.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mlirad.contract.captures import WORDS, Capture
 
 
 def keys_of_generators(structure: tree.Structure, captures: Sequence[Capture]) -> frozenset[int]:
-    """Which inputs are words of generators: the numbers of leaves, and -1 - k for capture k."""
+    """The inputs that are words of generators: the numbers of leaves, and -1 - k for capture k."""
     around = {-1 - number for number, each in enumerate(captures) if each.path.steps[-1:] == ((WORDS, 0),)}
     return frozenset(around.union(_leaves(structure, iter(range(tree.count(structure))))))
 
@@ -34,7 +34,7 @@ def _leaves(structure: tree.Structure, numbers: Iterator[int]) -> Iterator[int]:
 
 @contextmanager
 def locked(words: Iterable[np.ndarray]) -> Iterator[None]:
-    """With the locks of generators."""
+    """Holds the locks of generators in a `with` block."""
     locks: dict[int, Any] = {}
     for each in words:
         lock = tree.generator_of(each).bit_generator.lock

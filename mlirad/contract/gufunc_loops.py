@@ -1,10 +1,10 @@
 """The loops of NumPy's gufuncs: LAPACK's functions on matrices.
 
-Reads: ufunc objects, as NumPy 2 lays them out. Writes: nothing. Leaves: addresses in this process, each checked by a
-call that is compared with the gufunc's own result. Imports no xDSL: code from disk is linked with them.
+Reads: ufunc objects, as NumPy 2 lays them out. Writes: nothing. Leaves: addresses in this process; for each, one call
+is compared with the gufunc's own result. Imports no xDSL: code from disk is linked with them.
 
-A loop is `void(char **args, intp *dims, intp *steps, void *data)`. dims has the number of parts, and the core sizes by
-first appearance; steps the distances of parts of each operand, then the core strides of each operand.
+A loop is `void(char **args, intp *dims, intp *steps, void *data)`. dims has the number of parts, then the core sizes by
+first appearance; steps has the distance of parts for each operand, then the core strides of each operand.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy as np
 
 MODULES: Mapping[str, str] = {"linalg": "numpy.linalg._umath_linalg", "fft": "numpy.fft._pocketfft_umath"}
 HAVE_DATA = frozenset({"fft.fft", "fft.ifft"})
-"""The gufuncs whose loops take data of NumPy's: the direction of a transform."""
+"""The gufuncs with loops that take NumPy's data: the direction of a transform."""
 _WORD = ctypes.sizeof(ctypes.c_size_t)
 FE_INVALID = 16 if sys.platform == "win32" else 1
-"""The bit of floating-point exceptions that a loop sets if it fails, in C's `fenv.h`."""
+"""The floating-point exception bit (C's `fenv.h`) that a loop sets if it fails."""
 
 Labels = tuple[tuple[str, ...], ...]
 
@@ -44,7 +44,7 @@ def label_order(signature: str) -> list[str]:
 
 
 def steps_of(labels: Labels, sizes: Mapping[str, int], widths: Sequence[int]) -> list[int]:
-    """The steps of one part: operands of these core axes, row-major, with elements of so many bytes."""
+    """The steps of one part: row-major operands with these core axes and elements of this many bytes."""
     steps = [0] * len(labels)
     for own, width in zip(labels, widths, strict=True):
         strides = []
@@ -63,7 +63,7 @@ def run_loop(
     sizes: Sequence[int],
     data: int | None = None,
 ) -> int:
-    """Run a loop on one part; whether it fails, as an int. sizes: those of `label_order`. data: of `HAVE_DATA`."""
+    """Run a loop on one part; returns as an int whether it failed. sizes: by `label_order`. data: see `HAVE_DATA`."""
     operands, results = core_labels(signature)
     known = dict(zip(label_order(signature), sizes, strict=True))
     steps = steps_of(operands + results, known, widths)
@@ -78,10 +78,9 @@ def run_loop(
 
 
 def loop_of(what: str, is_inside: Callable[[int, str], bool]) -> tuple[int, int] | None:
-    """The address of the loop that "linalg.solve.ddd" names, and of its data; None where it is not there, or is not
-    that loop.
+    """The address of the loop that "linalg.solve.ddd" names, and of its data; None if it is not found.
 
-    is_inside: whether an address lies in a file: nothing else is called.
+    is_inside: whether an address lies in a file: no other address is called.
     """
     home, name, types = what.split(".")
     module = import_module(MODULES[home])
@@ -108,7 +107,7 @@ def loop_of(what: str, is_inside: Callable[[int, str], bool]) -> tuple[int, int]
 
 
 def _is_right(ufunc: np.ufunc, types: str, address: int, data: int | None) -> bool:
-    """Whether a loop computes, and changes in its operands, what the gufunc does on matrices of 2 rows and columns."""
+    """Whether a loop has the results and side effects of the gufunc on matrices of 2 rows and columns."""
     signature = str(ufunc.signature)
     operands, results = core_labels(signature)
     matrix = np.array([[2.0, 1.0], [1.0, 3.0]])
@@ -136,7 +135,7 @@ CLEAR, TEST = "feclearexcept", "fetestexcept"
 
 
 def floating(function: str) -> int:
-    """The address of C's `feclearexcept` or `fetestexcept`; 0 where it is not found."""
+    """The address of C's `feclearexcept` or `fetestexcept`; 0 if it is not found."""
     for library in ("ucrtbase",) if sys.platform == "win32" else (None, "libm.so.6"):
         try:
             found = getattr(ctypes.CDLL(library), function)

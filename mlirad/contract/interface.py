@@ -1,4 +1,4 @@
-"""How compiled code is called, and when it may be used: all that a run needs besides the code. Needs no xDSL.
+"""How compiled code is called, and when it is valid: everything a run needs besides the code. Needs no xDSL.
 
 Reads: nothing. Writes: nothing. Leaves: an Interface.
 """
@@ -17,14 +17,14 @@ from mlirad.contract.results import ContainerChange, ResultLeaf
 class Interface:
     """How a module is called.
 
-    Its one public function `name` takes the traced leaves of the arguments in order (`leaves` has their numbers), then
-    the captures with the numbers `passed`; what is a view of another argument is not passed. structure, results: of
-    what the Python function returns. written: the leaves, and captures_written: the captures, whose arrays the function
-    changes, each with the number of the result that is its final content (the function's arguments carry it as
-    `mlirad.written`). writes_copies: it may be wrong for arrays that share memory, as a function that is differentiated
-    writes something; `build(..., together=...)` says. changes_copies: it is wrong for a list, dict or dataclass that
-    is passed twice, as it changes one. changes: what of the caller's containers changes; if anything does, the function
-    returns a tuple, of its value and the new items. guards: what must hold at each call.
+    Its only public function `name` takes the traced leaves of the arguments in order (`leaves` has their numbers), then
+    the captures with the numbers `passed`; views of other arguments are not passed. structure, results: of the Python
+    function's return value. written: the leaves with arrays that the function changes; captures_written: the same for
+    captures. Each has the number of the result that is its final content (the function's arguments carry it as
+    `mlirad.written`). writes_copies: the code may be wrong for arrays that share memory, because a differentiated
+    function writes; `build(..., together=...)` decides. changes_copies: it is wrong for a list, dict or dataclass that
+    is passed twice, because it changes one. changes: the changes to the caller's containers; if there are any, the
+    function returns a tuple of its value and the new items. guards: the conditions that must hold at each call.
     """
 
     name: str
@@ -43,9 +43,9 @@ class Interface:
 
 @dataclass(frozen=True)
 class Reliance:
-    """What else the code relies on: constant in a process, but perhaps different in another one.
+    """Other facts that the code relies on: constant in a process, but perhaps different in another one.
 
-    used: functions and classes whose code is compiled in. unkeyed: what was read without a guard, in words.
+    used: functions and classes that are compiled in. unkeyed: objects that were read without a guard, in words.
     """
 
     used: tuple[Hashable, ...]
@@ -53,5 +53,5 @@ class Reliance:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether functions, classes and guards cover all that the code relies on."""
+        """Whether functions, classes and guards cover everything that the code relies on."""
         return not self.unkeyed

@@ -3,8 +3,8 @@
 Reads: names, or object code that refers to them. Writes: nothing. Leaves: addresses in this process. Imports no xDSL:
 code from disk is linked with it.
 
-A name says where its function is: `mlirad.native.SOURCE.WHAT`, with a source of `_SOURCES`. What it means may change
-with NumPy's version, on which all code on disk depends.
+A name says where its function is: `mlirad.native.SOURCE.WHAT`, with a source of `_SOURCES`. The meaning of a name may
+change with NumPy's version; all code on disk depends on that version.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def addresses_in(code: bytes) -> dict[str, int]:
 
 @cache
 def address_of(name: str) -> int:
-    """Raises NativeFunctionError where the function is not found, or is not the one that is meant."""
+    """Raises NativeFunctionError if the function is not found, or is not the expected one."""
     source, _, what = name.removeprefix(PREFIX).partition(".")
     if source not in _SOURCES:
         raise NativeFunctionError(f"there is no source of native functions {source!r}, for {name}")
@@ -45,7 +45,7 @@ SORTING = "sorting"
 _core = import_module("numpy._core._multiarray_umath")
 _GET_FUNCTIONS = 365  # `_PyDataType_GetArrFuncs(descr)` in NumPy's C API
 _PLACES: Mapping[str, int] = {"sort.quicksort": 33, "sort.stable": 35, "argsort.quicksort": 36, "argsort.stable": 38}
-"""Their places in `PyArray_ArrFuncs`, in words."""
+"""Their positions in `PyArray_ArrFuncs`, in words."""
 _Sort = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p)
 _ArgSort = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p)
 
@@ -106,12 +106,12 @@ GUFUNC, GUFUNC_DATA, FLOATING = "gufunc", "gufuncdata", "floating"
 
 
 def gufunc(home: str, name: str, types: str) -> str:
-    """The name of a loop of a gufunc: of its module, and of operands and results of these types (`ddd`)."""
+    """The name of a gufunc's loop: the module, the gufunc, and the types of operands and results (`ddd`)."""
     return f"{PREFIX}{GUFUNC}.{home}.{name}.{types}"
 
 
 def data_of(loop: str) -> str | None:
-    """The name of what a loop, by its name, takes as its data, if it takes any."""
+    """The name of the data that the loop of this name takes, if any."""
     what = loop.removeprefix(f"{PREFIX}{GUFUNC}.")
     return f"{PREFIX}{GUFUNC_DATA}.{what}" if what.rpartition(".")[0] in gufunc_loops.HAVE_DATA else None
 
@@ -120,7 +120,7 @@ def data_of(loop: str) -> str | None:
 def _loop_and_data(what: str) -> tuple[int, int]:
     found = gufunc_loops.loop_of(what, _is_inside)
     if found is None:
-        raise NativeFunctionError(f"NumPy {np.__version__} has not the loop {what} that is expected")
+        raise NativeFunctionError(f"NumPy {np.__version__} does not have the expected loop {what}")
     return found
 
 
@@ -160,7 +160,7 @@ RANDOM = "random"
 
 
 def random(name: str) -> str:
-    """The name of a C function that draws random numbers; `draw_functions.FUNCTIONS` has what it takes."""
+    """The name of a C function that draws random numbers; `draw_functions.FUNCTIONS` has its parameters."""
     return f"{PREFIX}{RANDOM}.{name}"
 
 

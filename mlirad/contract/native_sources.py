@@ -1,7 +1,7 @@
-"""What users name as a native function: functions of ctypes, callbacks of Numba, functions of Cython modules by name.
+"""Native functions that users pass: ctypes functions, Numba callbacks, and functions of Cython modules by name.
 
 Reads: such an object, or "module.function", and a signature as text. Writes: nothing. Leaves: its address and
-prototype, or a TypeError or ValueError that says what is taken.
+prototype, or a TypeError or ValueError that says what is accepted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TAKEN = "a ctypes function, a numba.cfunc, or the name of a function of a Cytho
 
 @dataclass(frozen=True)
 class NativeSource:
-    """Where a native function is, what it takes, and what keeps it alive."""
+    """A native function's address, its prototype, and the object that keeps it alive."""
 
     address: int
     prototype: Prototype
@@ -50,11 +50,11 @@ class NativeSource:
 
 
 def native_source(function: Any, signature: str | None = None) -> NativeSource:
-    """Raises TypeError for what is no native function, or has no usable types; ValueError for a wrong signature."""
+    """Raises TypeError if it is not a native function or has no usable types; ValueError for a wrong signature."""
     asked = None if signature is None else parsed(signature)
     if isinstance(function, str):
         return _of_cython(function, asked)
-    if hasattr(function, "address") and hasattr(function, "ctypes"):  # what numba.cfunc makes
+    if hasattr(function, "address") and hasattr(function, "ctypes"):  # the type of a numba.cfunc
         return _of_ctypes(function.ctypes, asked, function)
     if isinstance(function, CFuncPtr):
         return _of_ctypes(function, asked, function)
@@ -69,7 +69,7 @@ def _shown(function: Any) -> str:
 
 
 def parsed(signature: str) -> Prototype:
-    """The prototype that text like `float64(float64, int32)` or `double (double, int)` says. Raises ValueError."""
+    """The prototype in a text such as `float64(float64, int32)` or `double (double, int)`. Raises ValueError."""
     found = _SIGNATURE.fullmatch(signature)
     if found is None:
         raise ValueError(f"register_op: the signature {signature!r} is not like 'float64(float64, int64)'")
@@ -84,7 +84,7 @@ def parsed(signature: str) -> Prototype:
 
 def _prototype(arguments: list[np.dtype], result: np.dtype, zeros: int = 0) -> Prototype:
     if not arguments:
-        raise ValueError("register_op: a native op takes one argument at least")
+        raise ValueError("register_op: a native op takes at least one argument")
     return Prototype(tuple(arguments), result, zeros)
 
 
@@ -103,7 +103,7 @@ def _of_ctypes(function: Any, asked: Prototype | None, owner: Any) -> NativeSour
         asked = own
     if asked is None:
         hint = "set its argtypes and restype, or give signature='float64(float64)'"
-        raise TypeError(f"register_op: the ctypes function {_shown(function)} does not say what it takes: {hint}")
+        raise TypeError(f"register_op: the ctypes function {_shown(function)} does not say its types: {hint}")
     needs_gil = bool(type(function)._flags_ & _PYTHON_API)
     return NativeSource(address, asked, needs_gil, owner)
 
@@ -115,12 +115,12 @@ _NUMBERS = tuple("fdiIlLqQ")
 
 
 def _dtype(kind: Any) -> np.dtype:
-    """The dtype of a type of ctypes. Raises TypeError."""
+    """The dtype of a ctypes type. Raises TypeError."""
     is_number = isinstance(kind, type) and getattr(kind, "_type_", None) in _NUMBERS
     dtype = np.dtype(kind) if is_number else None
     if dtype is None or dtype not in DTYPES.values():
         shown = getattr(kind, "__name__", kind)
-        raise TypeError(f"register_op: a native op takes and gives {', '.join(DTYPES)}, not {shown}")
+        raise TypeError(f"register_op: a native op takes and returns {', '.join(DTYPES)}, not {shown}")
     return dtype
 
 
@@ -131,7 +131,7 @@ def _of_cython(path: str, asked: Prototype | None) -> NativeSource:
     """A function that a Cython module exports to C: `__pyx_capi__` has its address and signature."""
     home, _, name = path.rpartition(".")
     if not home:
-        raise ValueError(f"register_op: {path!r} is not a module and a function, as 'scipy.special.cython_special.j1'")
+        raise ValueError(f"register_op: {path!r} is not 'module.function', like 'scipy.special.cython_special.j1'")
     module = import_module(home)
     exported: Mapping[str, Any] = getattr(module, "__pyx_capi__", {})
     fused = re.compile(rf"__pyx_fuse_[0-9_]*[0-9]{re.escape(name)}")
@@ -148,7 +148,7 @@ def _of_cython(path: str, asked: Prototype | None) -> NativeSource:
     listed = " or ".join(map(str, usable))
     if not usable:
         signatures = " and ".join(_name_of(capsule).decode() for capsule in found.values())
-        raise TypeError(f"register_op: {path} takes or gives what a native op cannot: {signatures}")
+        raise TypeError(f"register_op: {path} has types that a native op cannot have: {signatures}")
     chosen = [each for each in usable if asked is None or str(each) == str(asked)]
     if asked is None and len(chosen) > 1:
         doubles = {DTYPES["float64"]}

@@ -1,7 +1,7 @@
-"""What a `print` in a compiled function writes: a template with values of the run in its places.
+"""The output of `print` in a compiled function: a template with placeholders for run-time values.
 
-Reads: the values. Writes: `sys.stdout` or `sys.stderr`, as they are at the time. Gives: `Printed`, which is text where
-compiled code carries it.
+Reads: the values. Writes: `sys.stdout` or `sys.stderr`, as they are at the time. Gives: `Printed`, which compiled code
+carries as text.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from mlirad.location import SourceLocation
 from mlirad.raised_exceptions import PLACE, PYTHON, filled
 
 FILES = ("stdout", "stderr")
-"""What may be printed to, by its name in the module `sys`."""
+"""The files that `print` may write to, by their names in the module `sys`."""
 
 
 @dataclass(frozen=True)
 class Printed:
-    """template: as `raised_exceptions.filled` reads it. A place's kind is the value's dtype, or int, float or bool."""
+    """template: as for `raised_exceptions.filled`. A placeholder's kind is the value's dtype, or int, float or bool."""
 
     template: str
     file: str = "stdout"
@@ -35,7 +35,7 @@ class Printed:
         """Print NumPy numbers and arrays. An error of the file, or of a format, names the line of the print."""
         try:
             file = getattr(sys, self.file)
-            if file is not None:  # as in a process without a console
+            if file is not None:  # in a process without a console
                 file.write(filled(self.template, lambda number, kind: PYTHON.get(kind, _same)(values[number])))
                 if self.flush:
                     file.flush()

@@ -1,9 +1,9 @@
 """Native functions that the user has registered as ops: `mlirad.register_op`.
 
-Reads: addresses and signatures of C functions. Writes: the table of registered ops. Leaves: callables, which compute
-with the native function in Python too. Imports no xDSL: code from disk is linked with the addresses.
+Reads: addresses and signatures of C functions. Writes: the table of registered ops. Leaves: callables, which also
+compute with the native function in Python. Imports no xDSL: code from disk is linked with the addresses.
 
-`from mlirad.contract.registered_ops import NAME` finds an op by its name, as printed source does.
+`from mlirad.contract.registered_ops import NAME`, in printed source, finds an op by its name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 DTYPES = {each: np.dtype(each) for each in ("float32", "float64", "int32", "int64", "uint32", "uint64")}
-"""What a native function may take and give, by name."""
+"""The types that a native function may take and return, by name."""
 
 
 class NativeFunctionError(RuntimeError):
@@ -25,7 +25,7 @@ class NativeFunctionError(RuntimeError):
 
 @dataclass(frozen=True)
 class Prototype:
-    """What a C function takes and gives. zeros: how many C ints, all 0, it takes behind its arguments."""
+    """The types of a C function. zeros: how many C ints, all 0, it takes after its arguments."""
 
     arguments: tuple[np.dtype, ...]
     result: np.dtype
@@ -36,9 +36,9 @@ class Prototype:
 
 
 class NativeOp:
-    """A native function of numbers, which applies to arrays element by element, as a ufunc does.
+    """A native function of numbers, which applies to arrays element by element, like a ufunc.
 
-    symbol: its name in object code, one for each function in this process. owner: what keeps the function alive.
+    symbol: its name in object code, unique in this process. owner: the object that keeps the function alive.
     needs_gil: whether it is called with the interpreter's lock.
     """
 
@@ -53,7 +53,7 @@ class NativeOp:
         self._zeros = [0] * prototype.zeros
 
     def __call__(self, *args: Any) -> Any:
-        """The function of each element of arrays that broadcast together; of numbers, a number. Raises TypeError."""
+        """The function applied to each element of broadcast arrays; for numbers, a number. Raises TypeError."""
         wanted, name = self.prototype.arguments, self.__name__
         if len(args) != len(wanted):
             raise TypeError(f"{name}() takes {len(wanted)} arguments but {len(args)} were given")
@@ -71,7 +71,7 @@ class NativeOp:
         return np.asarray(value, dtype)
 
     def require(self, number: int, source: np.dtype | type) -> None:
-        """Raises TypeError where a ufunc would not take a dtype, or a class of Python's numbers, as an argument."""
+        """Raises TypeError if a ufunc would not accept this dtype, or this class of Python numbers, as an argument."""
         dtype = self.prototype.arguments[number]
         if isinstance(source, np.dtype):
             fits = np.can_cast(source, dtype, "safe")
@@ -90,16 +90,16 @@ class NativeOp:
 
 
 _ops: dict[str, NativeOp] = {}
-"""The newest op of each symbol. Ops of one symbol have one function, which is kept: code is linked to it."""
+"""The newest op of each symbol. Ops with the same symbol share a function, which is kept: code is linked to it."""
 
 
 def registered(name: str, address: int, prototype: Prototype, needs_gil: bool = False, owner: Any = None) -> NativeOp:
-    """A new op. Its symbol is its name, or where another function has that the name with a number.
+    """A new op. Its symbol is its name, followed by a number if another function has that name.
 
     Raises ValueError for a name that is not an identifier.
     """
     if not (isinstance(name, str) and name.isidentifier() and name.isascii()):
-        raise ValueError(f"register_op: the name is an identifier, not {name!r}")
+        raise ValueError(f"register_op: the name must be an identifier, not {name!r}")
     symbol, count = name, 1
     while (known := _ops.get(symbol)) is not None and not _is_same(known, address, prototype, needs_gil):
         count += 1
@@ -113,7 +113,7 @@ def _is_same(known: NativeOp, address: int, prototype: Prototype, needs_gil: boo
 
 
 def op_of(symbol: str) -> NativeOp:
-    """The op of a symbol. Raises NativeFunctionError where this process has not registered it."""
+    """The op of a symbol. Raises NativeFunctionError if this process has not registered it."""
     if symbol not in _ops:
         hint = f"call mlirad.register_op({symbol!r}, ...) in this process, before the kernels that use it"
         raise NativeFunctionError(f"the native op {symbol!r} is not registered: {hint}")

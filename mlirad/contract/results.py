@@ -1,4 +1,4 @@
-"""What the results of a compiled function are to its caller: numbers, arrays, the caller's own arrays.
+"""Descriptions of the results that a compiled function returns: numbers, arrays, the caller's own arrays.
 
 Reads: nothing. Writes: nothing. Leaves: descriptions by which the call path makes Python values.
 """
@@ -16,7 +16,7 @@ from mlirad import tree
 
 @dataclass(frozen=True)
 class ArrayResult:
-    """A new array: result number `index` of the function. shape: -1 stands for a size that only the run knows."""
+    """A new array: result number `index` of the function. shape: -1 is a size known only at run time."""
 
     index: int
     shape: tuple[int, ...]
@@ -57,8 +57,8 @@ class CaptureAlias:
 class ContainerChange:
     """A list, dict or dataclass of the caller that has other items after the call.
 
-    container: its number among those in the arguments. keys: of all its items then. places: for each of them, which of
-    the items that the function gives beside its value it is; None: the one that is there under that key.
+    container: its number among the containers in the arguments. keys: the keys after the call. places: for each key,
+    the number of its item among those that the function returns besides its value; None: the item does not change.
     """
 
     container: int
@@ -68,10 +68,10 @@ class ContainerChange:
 
 @dataclass(frozen=True)
 class SliceStep:
-    """A strided slice: of each axis of the base, where it starts, how many elements and by which stride.
+    """A strided slice: for each axis of the base its start, number of elements and stride.
 
-    axes: for each axis of the slice the axis of the base, or None; then
-    `repeats` says how often it is there. Axes of the base that are not among them are dropped.
+    axes: for each axis of the slice the axis of the base, or None for a new axis of length `repeats`. Axes of the base
+    that do not appear are dropped.
     """
 
     starts: tuple[int | RunTime, ...]
@@ -86,7 +86,7 @@ class SliceStep:
 
 @dataclass(frozen=True)
 class RunTime:
-    """A number that the function gives as its i64 result `index`."""
+    """A number that the function returns as its i64 result `index`."""
 
     index: int
 
@@ -146,7 +146,7 @@ class SameResult:
 
 @dataclass(frozen=True)
 class ChoiceResult:
-    """The option whose number the i64 result `selector` is."""
+    """The option with the number that the i64 result `selector` holds."""
 
     selector: int
     options: tuple[ArrayResult | ArgumentAlias | CaptureAlias | ViewResult, ...]
@@ -154,10 +154,10 @@ class ChoiceResult:
 
 @dataclass(frozen=True)
 class ListResult:
-    """A list that loops have filled: as many elements as `count` says, which is an i64 result if it is no number.
+    """A list that loops have filled. count: its length, a number or an i64 result.
 
-    structure, rows: of an element. Row k of the array that is result `index` of a leaf is that leaf of element k; its
-    shape is the element's.
+    structure, rows: of an element. A leaf's result `index` is an array: its row k is that leaf of element k, and has
+    the element's shape.
     """
 
     count: int | RunTime
@@ -170,8 +170,8 @@ class ResidualsResult:
     """The pullback that `mlirad.vjp` returns, or the linear function of `mlirad.linearize`: result number `index` holds
     its residuals, and `entry` computes it.
 
-    sizes: the numbers of the i64 results that are the sizes that the shapes of what is passed in leave open, in order;
-    then those that a linear function takes.
+    sizes: the numbers of the i64 results with the unknown sizes in the shapes of its arguments, in order; then the
+    sizes that a linear function takes.
     """
 
     index: int
@@ -189,9 +189,9 @@ ResultLeaf = Result | ResidualsResult
 class PullbackEntry:
     """@name(residuals, cotangents) -> cotangents of the primals.
 
-    cotangents: structure and leaves of what is passed in (floats are operands, in order; other leaves are ignored).
-    structure, results: of what comes out. is_linear: @name(residuals, tangents, sizes of the results that only the run
-    knows) -> tangents of the results, and what is passed in is a tuple of tangents.
+    cotangents: structure and leaves of the argument (floats are operands, in order; other leaves are ignored).
+    structure, results: of the result. is_linear: it is @name(residuals, tangents, unknown sizes of the results) ->
+    tangents of the results, and its argument is a tuple of tangents.
     """
 
     name: str

@@ -1,10 +1,10 @@
-"""Room in objects for the address of the native code that runs their calls: CPython's vectorcall protocol (PEP 590).
+"""Space in objects for the address of the native code that runs their calls: CPython's vectorcall protocol (PEP 590).
 
 Reads: nothing. Writes: a base class; on interpreters without the protocol it is empty. Leaves: all other classes.
 
-A Python class cannot have such room: its slots hold objects, which are reference-counted and traversed. So the base
-class is made as a C extension makes one. A derived class is called as before, until a target sets it up; and so is an
-instance, until it has an address.
+A Python class cannot have such space: its slots hold objects, which are reference-counted and traversed. So the base
+class is made in the same way as in a C extension. A derived class is called as before until a target sets it up, and an
+instance until it has an address.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 ROOM = object.__basicsize__
-"""Where an instance has the address."""
+"""The offset of the address in an instance."""
 
 _POINTER = ctypes.sizeof(ctypes.c_void_p)
 _BASE_TYPE = 1 << 10  # Py_TPFLAGS_BASETYPE
@@ -46,7 +46,7 @@ class _Specification(ctypes.Structure):
     ]
 
 
-# What a type goes on to refer to, as long as there is a process.
+# Objects that a type refers to for the lifetime of the process.
 _members = (_Member * 2)(_Member(b"__vectorcalloffset__", _NUMBER, ROOM, _READ_ONLY))
 _slots = (_Slot * 2)(_Slot(_MEMBERS, ctypes.addressof(_members)))
 _specification = _Specification(
@@ -70,7 +70,7 @@ def _made() -> type:
 if TYPE_CHECKING:
 
     class NativelyCallable:
-        """What has room for an address."""
+        """An object with space for an address."""
 
 else:
     NativelyCallable = _made()

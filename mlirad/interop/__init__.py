@@ -1,1 +1,1 @@
-"""mlirad with other packages, each of them optional, and imported when it is used."""
+"""mlirad with other packages. Each of them is optional, and imported when it is used."""

@@ -1,11 +1,11 @@
 """Kernels in functions that Numba compiles.
 
 Reads: types of arguments in Numba. Writes: Numba's registries, once (`register`, which Numba calls by its entry point).
-Leaves: calls of kernels, which are made with the interpreter's lock: the code behind a kernel checks what its call
-depends on, and serves arrays of any shape.
+Leaves: calls of kernels. They hold the interpreter's lock; the code behind a kernel checks the conditions of a call,
+and accepts arrays of any shape.
 
-Numba must know what a call gives before it is made: what the kernel was compiled for with arguments of these types, or
-what the frontend finds for small arrays. A call that gives anything else raises TypeError.
+Numba must know the result type before the call: it is taken from an earlier compilation of the kernel for arguments of
+these types, or else from the frontend's result for small arrays. A call with any other result raises TypeError.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from mlirad.jit.kernel import Kernel
 from mlirad.signature import ArrayLeaf, Signature, weak_kind
 
 _SIZES = (3, 2, 4, 1, 8)
-"""Of the small arrays for which the frontend is asked, one after the other."""
+"""The axis sizes of the small arrays for which the frontend is asked, one after the other."""
 _TUPLES = (types.Tuple, types.UniTuple)
 
 
 class KernelType(types.Function):
-    """The type of one kernel in Numba: what is called is known when it is compiled."""
+    """The type of a single kernel in Numba: the callee is known at compile time."""
 
     def __init__(self, kernel: Kernel[..., Any]):
         self.kernel = kernel
@@ -54,7 +54,7 @@ class KernelType(types.Function):
 
 
 def register() -> None:
-    """What Numba calls before it compiles anything; importing this file has registered all that there is."""
+    """Numba calls this before it compiles anything; importing this file has already registered everything."""
 
 
 @typeof_impl.register(Kernel)
@@ -99,7 +99,7 @@ def _overload_of(kernel: Kernel[..., Any]) -> Callable[..., Any]:
 
 
 class _Checked:
-    """A kernel whose results are of the type that Numba was told."""
+    """A kernel that checks that its results have the type that Numba was compiled for."""
 
     def __init__(self, kernel: Kernel[..., Any], result: types.Type):
         self.kernel, self.result = kernel, result
@@ -110,11 +110,11 @@ class _Checked:
             result = self.kernel(*args)
             if not self.fits(result):
                 message = (
-                    f"{self.kernel.__name__} gives {_shown(result)} here, and Numba was compiled for {self.result}"
+                    f"{self.kernel.__name__} returns {_shown(result)} here, but Numba was compiled for {self.result}"
                 )
-                raise TypeError(f"{message}: compile the function of Numba again, after a call like this one")
+                raise TypeError(f"{message}: compile the Numba function again, after a call like this one")
         except BaseException:
-            if sys._getframe().f_back is None:  # a thread of Numba's, from which no exception gets out
+            if sys._getframe().f_back is None:  # a thread of Numba's; no exception can leave it
                 traceback.print_exc()
             raise
         return result
@@ -127,7 +127,7 @@ def _shown(value: Any) -> str:
 
 
 def _test_of(kind: Any) -> Callable[[Any], bool]:
-    """Whether a value is of a type of Numba."""
+    """Whether a value has this Numba type."""
     if isinstance(kind, types.Array):
         dtype, ndim, is_row_major = as_dtype(kind.dtype), kind.ndim, kind.layout == "C"
 
@@ -155,7 +155,7 @@ def _test_of(kind: Any) -> Callable[[Any], bool]:
 
 
 def _call_of(callee: _Checked, result: types.Type) -> Any:
-    """A call of a Python object in compiled code, on the items of a tuple."""
+    """A call of a Python object in compiled code, with the items of a tuple."""
 
     @intrinsic
     def call(typing_context: Any, given: Any) -> Any:  # noqa: ARG001 - Numba's protocol
@@ -196,25 +196,25 @@ def _call_of(callee: _Checked, result: types.Type) -> Any:
 
 
 _called: list[_Checked] = []
-"""What compiled code of Numba has the address of. Nothing says when such code is freed."""
+"""Objects with addresses in compiled Numba code. Nothing says when such code is freed."""
 
 
 # --- what a call gives ------------------------------------------------------------------------------------------
 
 
 def _result_type(kernel: Kernel[..., Any], given: Sequence[types.Type]) -> types.Type:
-    """The type of what a kernel gives for arguments of these types. Raises TypingError."""
+    """The type of a kernel's result for arguments of these types. Raises TypingError."""
     name = kernel.__name__
     for structure, leaves in _results(kernel, given):
         return _as_type(name, structure, iter(leaves), leaves, given)
-    raise TypingError(f"{name}: mlirad does not know what it gives for {', '.join(map(str, given))}: {_HINT}")
+    raise TypingError(f"{name}: mlirad does not know its result for {', '.join(map(str, given))}: {_HINT}")
 
 
 _HINT = "call the kernel once with such arguments, before this function is compiled"
 
 
 def _results(kernel: Kernel[..., Any], given: Sequence[types.Type]) -> Iterator[tuple[tree.Structure, Sequence[Any]]]:
-    """What the kernel has been compiled for with such arguments; else what it is for small ones."""
+    """The kernel's compilation for such arguments, or else its lowering for small arrays."""
     wanted = _kinds(_signature(kernel, _examples(given, 1)).leaves)
     for each in list(kernel._specializations()):
         if _kinds(each.signature.leaves) == wanted:
@@ -236,7 +236,7 @@ def _results(kernel: Kernel[..., Any], given: Sequence[types.Type]) -> Iterator[
 
 
 def _signature(kernel: Kernel[..., Any], args: Sequence[Any]) -> Signature:
-    """What a kernel is compiled for. Raises TypingError for dtypes that none takes."""
+    """The signature of a call. Raises TypingError for dtypes that no kernel takes."""
     try:
         return kernel._signature(args, {})
     except TypeError as error:
@@ -244,14 +244,14 @@ def _signature(kernel: Kernel[..., Any], args: Sequence[Any]) -> Signature:
 
 
 def _kinds(leaves: Sequence[Any]) -> list[Any]:
-    """What results may depend on of leaves, in types."""
+    """The properties of leaves that result types may depend on."""
     dtypes = [getattr(leaf, "dtype", None) for leaf in leaves]
     ranks = [len(leaf.shape) if isinstance(leaf, ArrayLeaf) else None for leaf in leaves]
     return list(zip(dtypes, ranks, strict=True))
 
 
 def _examples(given: Sequence[types.Type], size: int) -> list[Any]:
-    """Arguments of these types, whose axes are all of one size."""
+    """Arguments of these types, with axes of one size."""
     return [_example(each, size) for each in given]
 
 
@@ -267,7 +267,7 @@ def _example(kind: Any, size: int) -> Any:
         return None
     if isinstance(kind, types.Number | types.Boolean):
         return weak_kind(as_dtype(types.unliteral(kind)))(1)
-    raise TypingError(f"a kernel of mlirad takes arrays, numbers and tuples of them from Numba, not {kind}")
+    raise TypingError(f"from Numba, a kernel of mlirad takes arrays, numbers and tuples of them, not {kind}")
 
 
 def _as_type(
@@ -299,7 +299,7 @@ def _as_type(
             return types.none
         case StaticResult(value) if isinstance(value, bool | int | float | np.number | np.bool_):
             return from_dtype(np.asarray(value).dtype)
-    raise _unknown(name, "a list, an array from around it, or one of several arrays", "a copy: np.array(x)")
+    raise _unknown(name, "a list, a captured array, or one of several arrays", "a copy: np.array(x)")
 
 
 def _argument(alias: ArgumentAlias, given: Sequence[types.Type]) -> Any:

@@ -1,1 +1,1 @@
-"""Run time: kernels, the values of a call, and transforms. Reads: calls. Gives: what the plain function would."""
+"""Run time: kernels, the values of a call, and transforms. Reads: calls. Gives: the results of the plain function."""

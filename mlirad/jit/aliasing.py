@@ -1,7 +1,7 @@
 """Arrays of a call that share memory.
 
-Reads: the arrays that compiled code is called with. Writes: nothing. Gives: which of them overlap, and which is a view
-of another one.
+Reads: the arrays in a call of compiled code. Writes: nothing. Gives: which of them overlap, and which are views of
+others.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from mlirad.frontend.aliases import Alias
 
 _MANY = 64
-"""Of this many pairs, those whose memory cannot meet are found by sorting."""
+"""From this many pairs on, pairs that cannot overlap are found by sorting."""
 _MAX_WORK = 100_000
-"""How long it may be searched for an element that two arrays of interleaved strides share."""
+"""The limit of the search for an element that two arrays with interleaved strides share."""
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """`part` lies in `base` (numbers of inputs), from element `offset` on; strides in elements. It is a key."""
+    """`part` lies in `base` (numbers of inputs), from element `offset` on; strides in elements. Used as a key."""
 
     part: int
     base: int
@@ -36,7 +36,7 @@ class Overlap:
 
 
 def overlapping(values: Sequence[Any], written: Sequence[int]) -> list[tuple[int, int]]:
-    """The pairs of arrays (numbers in order) that share memory, one of them written."""
+    """The pairs of arrays (numbers in order) that share memory, at least one of them written."""
     if len(values) * len(written) > _MANY:
         pairs = _near(values, set(written))
     else:
@@ -70,7 +70,7 @@ def _share(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def shared_groups(values: Sequence[Any], written: Sequence[int]) -> list[list[int]]:
-    """The sets of arrays that share memory with one another, each with one that is written among them."""
+    """The sets of arrays that share memory with one another; each set has an array that is written."""
     groups: list[set[int]] = [set(pair) for pair in overlapping(values, written)]
     everything = [number for number, value in enumerate(values) if isinstance(value, np.ndarray)]
     for pair in overlapping(values, everything):
@@ -83,9 +83,9 @@ def shared_groups(values: Sequence[Any], written: Sequence[int]) -> list[list[in
 
 
 def views_of_one(values: Sequence[Any], group: Sequence[int], *, is_sure: bool = True) -> tuple[Overlap, ...] | int:
-    """The arrays of a group as views of one of them; or, where there is no such, the number of one that is none.
+    """The arrays of a group as views of one of them; or, if that is impossible, the number of one that is not a view.
 
-    is_sure: with False it says, without the compiler, what they are if they are views at all.
+    is_sure: False only finds their positions; it does not check that they can be written as views.
     """
     arrays = {number: values[number] for number in group}
     best = max(group, key=lambda number: (arrays[number].size, arrays[number].flags.writeable))
@@ -113,12 +113,12 @@ def _placed(part: int, array: np.ndarray, base: int, whole: np.ndarray) -> Overl
 
 
 def _strides(array: np.ndarray) -> list[int]:
-    """The strides; 0 for an axis that nothing steps along."""
+    """The strides; 0 for an axis of at most one element."""
     return [stride if size > 1 else 0 for stride, size in zip(array.strides, array.shape, strict=True)]
 
 
 def view_of_shared(shared: Overlap, values: Sequence[Any]) -> Alias | None:
-    """`part` as a view of `base`. The alias speaks of inputs by their numbers."""
+    """`part` as a view of `base`. The alias refers to inputs by number."""
     from mlirad.frontend.aliases import Alias, MemorySpan, view_within
 
     part, base = values[shared.part], values[shared.base]
@@ -136,7 +136,7 @@ def _leaf(array: np.ndarray) -> ArrayLeaf:
 
 
 def is_without_overlap(array: np.ndarray) -> bool:
-    """Whether each axis steps over all that the axes of smaller strides reach: sure proof that no elements overlap."""
+    """Whether each axis steps over everything that axes of smaller strides reach: proof that no elements overlap."""
     reach = array.itemsize
     for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
         if size > 1 and stride < reach:

@@ -1,7 +1,7 @@
-"""From the values of a call to what compiled code takes, and back.
+"""Converts the values of a call to the inputs of compiled code, and back.
 
-Reads: the leaves of a call's arguments. Gives: C-contiguous arrays and scalars in the order of the code's inputs, and,
-after the call, what was written copied back into the caller's arrays.
+Reads: the leaves of a call's arguments. Gives: C-contiguous arrays and scalars in the order of the code's inputs. After
+the call, copies what was written back into the caller's arrays.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Fetch = Callable[[], Any]
 class Input:
     """One input of compiled code: a leaf of the call's arguments, or a captured array that is fetched at each call.
 
-    leaf_number: None for a capture; then `fetch` gives the array. key: what the frontend calls it (the leaf's number,
-    or -1 - k for capture k). name: what messages call it. is_written: the code writes it.
+    leaf_number: None for a capture; then `fetch` gives the array. key: the frontend's name for it (the leaf's number,
+    or -1 - k for capture k). name: its name in messages. is_written: the code writes it.
     """
 
     leaf_number: int | None
@@ -44,7 +44,7 @@ def gather(inputs: Sequence[Input], leaves: Sequence[Any]) -> list[Any]:
 
 
 def check_written(inputs: Sequence[Input], values: Sequence[Any], written: Sequence[int]) -> None:
-    """Raises ValueError where an array that is written (`written`: their numbers) has elements that are one."""
+    """Raises ValueError if elements of a written array (`written`: their numbers) share memory."""
     for number in written:
         array = values[number]
         if array.flags.c_contiguous or not array.size or is_without_overlap(array):
@@ -55,7 +55,7 @@ def check_written(inputs: Sequence[Input], values: Sequence[Any], written: Seque
 
 
 def free_to_take(values: Sequence[Any], donated: Sequence[int]) -> Sequence[Any]:
-    """The values, with copies for donated arrays that others share memory with or that are more than plain arrays."""
+    """The values, with copies of donated arrays that share memory with others, or are not plain ndarrays."""
     sharing = {number for pair in overlapping(values, donated) for number in pair}
     copied = [number for number in donated if number in sharing or type(values[number]) is not np.ndarray]
     if not copied:
@@ -67,14 +67,14 @@ def free_to_take(values: Sequence[Any], donated: Sequence[int]) -> Sequence[Any]
 
 
 def require_separate(args: Sequence[Any], kwargs: Mapping[str, Any], around: Iterable[Any]) -> None:
-    """Raises ValueError where one list, dict or dataclass is passed twice, or is among those `around` the function."""
+    """Raises ValueError if a list, dict or dataclass is passed twice, or is also among those `around` the function."""
     seen = {id(each) for each in around}
     for name, value in (*enumerate(args), *kwargs.items()):
         for container in _containers(value):
             if id(container) in seen:
                 kind = type(container).__name__
                 raise ValueError(
-                    f"a {kind} in argument {name!r} is passed twice, or used from around the function, and the "
+                    f"a {kind} in argument {name!r} is passed twice, or also captured by the function, and the "
                     f"function changes it; pass a copy of it (see {DEVIATIONS})"
                 )
             seen.add(id(container))
@@ -106,6 +106,6 @@ def contiguous(
 
 
 def write_back(copies: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
-    """What was written in the copies, into the caller's arrays."""
+    """Copies what was written in the copies into the caller's arrays."""
     for array, copy in copies:
         array[...] = copy

@@ -1,4 +1,4 @@
-"""`mlirad.check_grads`: derivatives beside central differences, and forward beside reverse mode."""
+"""`mlirad.check_grads`: compares derivatives with central differences, and forward with reverse mode."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def check_grads(
     if not modes or any(mode not in _MODES for mode in modes):
         raise ValueError(f"check_grads: modes are {' and '.join(map(repr, _MODES))}, not {modes!r}")
     if order < 1:
-        raise ValueError(f"check_grads: order is 1 or more, not {order}")
+        raise ValueError(f"check_grads: order must be 1 or more, not {order}")
     if not isinstance(args, tuple | list):
-        raise TypeError(f"check_grads: args are a tuple of arguments, not {type(args).__name__}")
+        raise TypeError(f"check_grads: args must be a tuple of arguments, not {type(args).__name__}")
     if (kind := tree.opaque_kind_in(tree.flatten(tuple(args))[1])) is not None:
-        hint = "pass its numbers, and make it in the function"
+        hint = "pass its numbers, and make the matrix in the function"
         if tree.is_generator(kind):
-            hint = "draw the numbers before, and pass them"
+            hint = "draw the numbers beforehand, and pass them"
         raise TypeError(f"check_grads: a {kind.__name__} cannot be moved along a direction: {hint}")
     floats = [np.asarray(leaf).dtype for leaf in tree.leaves(tuple(args)) if _is_float(leaf)]
     if not floats:
-        raise TypeError("check_grads: no argument is of floats, and only floats have derivatives")
+        raise TypeError("check_grads: no argument has floats, and only floats have derivatives")
     coarse = min(floats, key=lambda dtype: dtype.itemsize)
     tolerance, step = _TOLERANCE[coarse], _STEP[coarse]
     check = _Check(
@@ -81,7 +81,7 @@ class _Check:
     rng: np.random.Generator
 
     def function(self, function: Callable[..., Any], order: int, last: int, path: str) -> None:
-        """Check the first derivatives of a function that is a derivative itself, of order `order` - 1."""
+        """Check the first derivatives of a function that is itself a derivative of order `order` - 1."""
         args = self.args
         tangents = tree.map(self._direction, args)
         differences = self._differences(function, tangents)
@@ -106,7 +106,7 @@ class _Check:
             self.function(lambda *x: jvp(function, x, tangents)[1], order + 1, last, f"{path}fwd of ")
 
     def _direction(self, leaf: Any) -> Any:
-        """A random tangent of a leaf; None of what has no derivative."""
+        """A random tangent of a leaf; None if it has no derivative."""
         if not _is_float(leaf):
             return None
         array = np.asarray(leaf)
@@ -140,12 +140,12 @@ def _is_float(leaf: Any) -> bool:
 
 
 def _copied(args: Any) -> Any:
-    """The arguments, which the function may write, once more."""
+    """A copy of the arguments, because the function may write them."""
     return tree.map(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, args)
 
 
 def _moved(leaf: Any, tangent: Any, step: float) -> Any:
-    """A leaf of the arguments, a step along a tangent away."""
+    """A leaf of the arguments after a step along a tangent."""
     if tangent is None:
         return _copied(leaf)
     moved = leaf + step * tangent
@@ -153,7 +153,7 @@ def _moved(leaf: Any, tangent: Any, step: float) -> Any:
 
 
 def _cotangent_of(out: Any, cotangent: Any) -> Any:
-    """A cotangent with zeros for what has no derivative."""
+    """A cotangent with zeros for leaves without a derivative."""
 
     def filled(leaf: Any, g: Any) -> Any:
         if g is not None:

@@ -1,6 +1,7 @@
-"""Fewer collections of garbage while code is compiled.
+"""Collects garbage less often while code is compiled.
 
-Reads: the thresholds of Python's collector. Writes: the first of them, for that time. Leaves: them as they were.
+Reads: the thresholds of Python's collector. Writes: the first threshold, for that time. Leaves: the thresholds as
+before.
 
 A compilation makes some hundred thousand objects that refer to one another and survive every collection. So Python's
 collector would scan them, and everything else in the program, again and again: a tenth of the time in a small process,
@@ -15,7 +16,7 @@ from contextlib import AbstractContextManager
 from mlirad.process_setting import ProcessSetting
 
 YOUNG = 100_000
-"""How many objects are made between two collections: some 60 MB at most are garbage that is not noticed yet."""
+"""How many objects are made between two collections: at most some 60 MB of garbage go unnoticed."""
 
 
 def _rarer(usual: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -26,5 +27,5 @@ _thresholds = ProcessSetting(gc.get_threshold, lambda thresholds: gc.set_thresho
 
 
 def collect_rarely() -> AbstractContextManager[None]:
-    """For as long as one thread or several are in here. A program that collects never, or more rarely, goes on so."""
+    """Active while at least one thread is inside. Does not change a program that collects more rarely, or never."""
     return _thresholds.changed()

@@ -1,9 +1,9 @@
 """Gets the code of a specialisation: from the cache on disk, or by compiling it.
 
-Reads: a function, a signature, the leaves of a call. Writes: what was compiled, to disk. Gives: specialisations.
+Reads: a function, a signature, the leaves of a call. Writes: compiled code, to disk. Gives: specialisations.
 
-`asked` is the signature as the caller sees it; `signature` is the same with those leaves static whose values the
-frontend needed. `sharing` (JSON) says how arrays of the call share memory, for code that is compiled for that.
+`asked` is the signature as the caller sees it; in `signature`, the leaves with values that the frontend needed are
+static. `sharing` (JSON) says how arrays of the call share memory, for code that is compiled for that.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def compile_for(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> Specialization:
     """Compile a function for the signature, and for the values of the `leaves` that must be known at compile time.
 
-    Or take it from the cache on disk; what is compiled is kept there.
+    Or take the code from the disk cache; newly compiled code is stored there.
     """
     specialization = _from_disk(function, asked, leaves, options)
     if specialization is not None:
@@ -79,9 +79,9 @@ def _compile_and_keep(
     *,
     is_aliased: bool = False,
 ) -> Specialization:
-    """Compile what `build` gives, and keep the code on disk, if other processes can ask for it.
+    """Compile the result of `build`, and keep the code on disk, if other processes can ask for it.
 
-    build: is given whether calls may share functions.
+    build: takes whether calls may share functions.
     """
     cache = disk_cache(options, find_target(options.target, **options.for_target))
     is_kept = bool(sharing) or not is_aliased
@@ -94,12 +94,12 @@ def _compile_and_keep(
         except CompileError:
             if not has_shared_calls:
                 raise
-            # More is known of calls that are inlined, such as which arrays can be recomputed.
+            # More is known about inlined calls, such as which arrays can be recomputed.
             built, signature = build(False)
             specialization, code = _finish(function, asked, signature, options, built, built.module, is_aliased)
     if cache is None or wanted is None or code is None:
         return specialization
-    # The source may have changed since it was looked at.
+    # The source may have changed since it was read.
     now = cache.wanted(function, asked, options, sharing)
     if now == wanted and now is not None:
         cache.keep(now, built, built.reliance, specialization.static, code)
@@ -118,9 +118,9 @@ def build_for(
     shares_calls: bool = True,
     live: Live | None = None,
 ) -> tuple[Built, Signature]:
-    """The function at stage `tensor`, and the signature in which the `leaves` whose values it needs are static.
+    """The function at stage `tensor`, and its signature, in which the `leaves` with values that it needs are static.
 
-    shares_calls: whether calls of one function may share a func.func, if the target takes that. live: what runs the
+    shares_calls: whether calls of the same function may share a func.func, if the target accepts that. live: runs the
     function in Python.
     """
     require_originals(definition_of(function))
@@ -131,7 +131,7 @@ def build_for(
     shares_calls = shares_calls and target.shares_calls
     while True:
         try:
-            # Code for arrays that share memory takes none of it.
+            # Code for arrays that share memory takes no donated arrays.
             donated = frozenset() if aliases or together else _donated(signature, options)
             given = (aliases, captures, together, donated, shares_calls, live, own_ops(target))
             built = build(function, signature, options.boundscheck, *given)
@@ -148,7 +148,7 @@ def build_for(
 
 
 def _donated(signature: Signature, options: Options) -> frozenset[int]:
-    """The leaves whose arrays results may take the memory of."""
+    """The leaves with arrays that results may overwrite."""
     if not options.donate_argnums:
         return frozenset()
     return frozenset(
@@ -170,7 +170,8 @@ def _finish(
     module: ModuleOp,
     is_aliased: bool = False,
 ) -> tuple[Specialization, str | None]:
-    """The specialisation whose code is `module`, which is at stage `tensor`; and under what name its code is kept."""
+    """The specialisation with the code `module`, which is at stage `tensor`; and the name under which its code is
+    kept."""
     from mlirad import pipeline
 
     dump = Environment.read().dump
@@ -198,7 +199,7 @@ def specialized(
     recompile: Recompile[Specialization],
     is_aliased: bool = False,
 ) -> Specialization:
-    """What was built for `asked`, with the leaves of `signature` known, together with its code."""
+    """The specialisation for `asked`, with the leaves of `signature` known, and its code."""
     owners = asked.argument_of()
     inputs = [Input(leaf, None, leaf, _owner(owners[leaf]), leaf in built.written) for leaf in built.leaves]
     inputs += [
@@ -224,7 +225,7 @@ def _dump_name(function: Any) -> str:
 
 @dataclass(frozen=True)
 class _Recompile:
-    """Gets code of a function again, for arguments that share memory."""
+    """Gets another version of a function's code, for arguments that share memory."""
 
     function: Any
     asked: Signature
@@ -248,7 +249,7 @@ class _Recompile:
 
 
 def lower(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> Lowered:
-    """The function at stage `tensor`, to be looked at or compiled."""
+    """The function at stage `tensor`, to be shown or compiled."""
     target = find_target(options.target, **options.for_target)
     from mlirad.pipeline import Lowered, differentiate
 
@@ -273,7 +274,7 @@ def lower(function: Any, asked: Signature, leaves: Sequence[Any], options: Optio
 
 
 def _noted(asked: Signature, signature: Signature, compilation: Compilation) -> Iterator[Fact]:
-    """What the frontend has decided: which arguments are known while compiling, and which loops are unrolled."""
+    """The frontend's decisions: which arguments are known while compiling, and which loops are unrolled."""
     from mlirad.analysis.decision_report import Fact, Kind
 
     owners = asked.argument_of()

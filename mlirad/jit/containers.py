@@ -1,6 +1,6 @@
-"""The lists, dicts and dataclasses in the arguments of a call, and what a function has changed of them.
+"""The lists, dicts and dataclasses in the arguments of a call, and a function's changes to them.
 
-Reads: arguments, the structure that code was made for. Writes: the caller's containers, after the call.
+Reads: arguments, and the structure that code was made for. Writes: the caller's containers, after the call.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mlirad.signature import Signature
 
 
 def containers_of(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """The containers, as the frontend numbers them: from the outside in, without tuples."""
+    """The containers in the order of the frontend's numbers: from the outside in, without tuples."""
     assert isinstance(signature.structure, tree.Node)
     positional, named = signature.structure.children
     assert isinstance(positional, tree.Node) and isinstance(named, tree.Node)
@@ -34,7 +34,7 @@ def _containers(structure: tree.Structure, value: Any) -> Iterator[Any]:
 
 
 def change(changes: Sequence[ContainerChange], containers: Sequence[Any], items: Sequence[Any]) -> None:
-    """Give the containers what the function has put in them."""
+    """Put the function's new items into the containers."""
     for each in changes:
         container = containers[each.container]
         keys, old = tree.children(container) or ((), ())

@@ -1,6 +1,6 @@
-"""Other ways to run kernels, to find out why: `debug_nans`, `disable_jit`. They hold in a `with` block, for its thread.
+"""Other ways to run kernels, for debugging: `debug_nans`, `disable_jit`. They hold in a `with` block, in its thread.
 
-Reads: nothing. Writes: the mode of the thread; while one is on anywhere, kernels get no plans for calls without
+Reads: nothing. Writes: the mode of the thread. While a mode is on in any thread, kernels get no plans for calls without
 Python.
 """
 
@@ -19,7 +19,7 @@ from mlirad.requests.request import Request
 
 
 class DebuggedKernel(Protocol):
-    """What is asked of a kernel here."""
+    """The interface of kernels that is used here."""
 
     __mlirad_function__: Any
     options: Options
@@ -39,18 +39,18 @@ _planned: weakref.WeakSet[DebuggedKernel] = weakref.WeakSet()
 
 
 def current() -> Run | None:
-    """What runs the kernels of this thread; None: compiled code."""
+    """The runner of this thread's kernels; None: compiled code."""
     return _mode.get()
 
 
 def may_plan(kernel: DebuggedKernel) -> bool:
-    """Whether calls of a kernel may go without Python. It is asked before each plan."""
+    """Whether calls of a kernel may bypass Python. It is called before each plan is made."""
     _planned.add(kernel)
     return not _scopes
 
 
 class _Scope(AbstractContextManager[None]):
-    """A `with` block in which kernels run in another way. It may be entered again, also in itself."""
+    """A `with` block in which kernels run in another way. It may be entered again, also inside itself."""
 
     def __init__(self, run: Run):
         self._run = run
@@ -74,19 +74,19 @@ class _Scope(AbstractContextManager[None]):
 
 
 def debug_nans() -> AbstractContextManager[None]:
-    """`with mlirad.debug_nans():` a call whose result has a NaN that the call itself made raises FloatingPointError.
+    """`with mlirad.debug_nans():` a call raises FloatingPointError if its result has a NaN that it produced itself.
 
-    The error is at the line that made the first NaN, with the operands, and says whether that was in the forward or in
-    the reverse sweep. A NaN is not reported if it came in with the arguments, is a constant of the function, or reaches
-    no result. Functions run op by op with NumPy meanwhile, a thousand times slower.
+    The error points to the line that produced the first NaN, shows the operands, and says whether this was in the
+    forward or in the reverse sweep. A NaN is not reported if it comes from the arguments, is a constant of the
+    function, or reaches no result. Inside the block, functions run op by op with NumPy, a thousand times slower.
     """
     return _Scope(_watching_nans)
 
 
 def disable_jit() -> AbstractContextManager[None]:
-    """`with mlirad.disable_jit():` functions are not compiled but run in Python, where a debugger can stop in them.
+    """`with mlirad.disable_jit():` functions run in Python instead of being compiled, so a debugger can stop in them.
 
-    The function of a derivative runs in Python, too. Its arrays and numbers show their values, and record the ops
+    The function of a derivative also runs in Python. Its arrays and numbers show their values, and record the ops
     applied to them; the record is then differentiated op by op, with the rules of compiled code. Inside `vmap` a
     variable has no single value, so there functions are interpreted.
     """
@@ -94,7 +94,7 @@ def disable_jit() -> AbstractContextManager[None]:
 
 
 def op_by_op() -> AbstractContextManager[None]:
-    """`with op_by_op():` functions and derivatives run op by op with NumPy, by the rules that compiled code follows."""
+    """`with op_by_op():` functions and derivatives run op by op with NumPy, with the rules of compiled code."""
     return _Scope(_stepping)
 
 

@@ -1,10 +1,10 @@
-"""Compiled code kept on disk, on two levels.
+"""The cache of compiled code on disk, in two levels.
 
-A specialisation is found by what the user wrote: source, signature, options, versions and processor lead to a few
-entries, each with the guards that must hold, a description of its interface, and the name of its object code. Object
-code is found by the LLVM IR that it is compiled from. On a hit neither xDSL nor the frontend is imported.
+A specialisation is found by its source, signature, options, versions and processor. These lead to a few entries, each
+with the guards that must hold, a description of its interface, and the name of its object code. Object code is found by
+the LLVM IR that it was compiled from. On a hit neither xDSL nor the frontend is imported.
 
-Reads and writes: a Store. Leaves: interfaces and object code. What means nothing in another process is not kept.
+Reads and writes: a Store. Leaves: interfaces and object code. Code that means nothing in another process is not kept.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from mlirad.signature import Signature, StaticLeaf
 from mlirad.targets.target import Artifact, Target
 
 MAX_VARIANTS = 8
-"""How many entries of one source and signature are kept: they differ in static values and in guards."""
+"""How many entries are kept for a source and signature: they differ in static values and in guards."""
 MAX_DEPTH = 500
-"""How deep JSON may be nested in an entry: reading it takes the native stack."""
+"""How deep JSON may be nested in an entry: reading it uses the native stack."""
 _NONSENSE = (
     NotPortable,
     LookupError,
@@ -52,7 +52,7 @@ _NONSENSE = (
     AssertionError,
     SyntaxError,  # of the name of a dtype
 )
-"""What reading an entry may raise that is whole, and yet was not written by mlirad."""
+"""Exceptions from reading an undamaged entry that mlirad did not write."""
 _PACKAGE = Path(__file__).parents[1]
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _NO_BRACKETS = bytes(each for each in range(256) if each not in b"[]{}")
@@ -61,7 +61,7 @@ _FIELDS = [each.name for each in dataclasses.fields(Interface) if each.name != "
 
 @dataclass(frozen=True)
 class Wanted:
-    """A function and a signature, as the cache knows them. objects: the functions and classes that they mention."""
+    """A function and a signature, as the cache knows them. objects: the functions and classes that they refer to."""
 
     key: str
     objects: ObjectTable = field(compare=False)
@@ -69,7 +69,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Hit:
-    """What was found: code, how it is called, and the leaves of the arguments whose values it was made for."""
+    """A found entry: code, its interface, and the leaves of the arguments that it was specialised on."""
 
     interface: Interface
     artifact: Artifact
@@ -77,7 +77,7 @@ class Hit:
 
 
 def disk_cache(options: Options, target: Target) -> DiskCache | None:
-    """The cache that the environment names, for a target; None if it is off."""
+    """A target's cache in the directory that the environment names; None if it is off."""
     root = Environment.read().cache
     if root is None or not options.cache:
         return None
@@ -89,7 +89,7 @@ def disk_cache(options: Options, target: Target) -> DiskCache | None:
 
 
 def _target_options(options: Options) -> list[str] | None:
-    """The target's options, which all its code depends on; None for values that mean nothing in another process."""
+    """The target's options, on which all its code depends; None if a value means nothing in another process."""
     try:
         return [json.dumps([name, ObjectTable().encode(leaf.value)]) for name, leaf in options.of_target]
     except (NotPortable, RecursionError):
@@ -102,7 +102,7 @@ def _store(root: Path) -> Store:
 
 
 class DiskCache:
-    """The cache of one target. Whatever fails, the function is compiled as if there were none."""
+    """The cache of one target. If anything fails, the function is compiled as if there were no cache."""
 
     def __init__(self, store: Store, target: Target, base: Sequence[str]):
         self.store = store
@@ -110,7 +110,7 @@ class DiskCache:
         self._base = base  # all software, the processor, and the target's options
 
     def wanted(self, function: Any, asked: Signature, options: Options, shared: Sequence[Any] = ()) -> Wanted | None:
-        """What to look for; None for what another process could not ask for. shared: which arguments are views of
+        """The key to look for; None if another process could not ask for it. shared: which arguments are views of
         which others, as JSON."""
         objects = ObjectTable()
         try:
@@ -122,7 +122,7 @@ class DiskCache:
         return Wanted(key_of(["specialisation", *self._base, listed, *request, shared]), objects)
 
     def find(self, wanted: Wanted, leaves: Sequence[Any]) -> Hit | None:
-        """Code that is right for the function as it is now, and for the values of these leaves."""
+        """Code that is valid for the function as it is now, and for the values of these leaves."""
         for number in range(MAX_VARIANTS):
             content = self.store.get(name := f"{wanted.key}-{number}")
             if content is None:
@@ -136,7 +136,7 @@ class DiskCache:
                 artifact = None if code is None else self._load(entry["object"], code)
                 if artifact is not None:
                     return Hit(known[0], artifact, known[1])
-            self.store.drop(name)  # its code has gone, or its content is not ours
+            self.store.drop(name)  # its code is gone, or mlirad did not write its content
         return None
 
     def keep(
@@ -147,7 +147,7 @@ class DiskCache:
         static: Mapping[int, StaticLeaf],
         code: str,
     ) -> bool:
-        """Keep a specialisation whose object code is the entry `code`; whether that was possible."""
+        """Keep a specialisation with the object code in the entry `code`. Returns whether that was possible."""
         try:
             entry = _written(wanted.objects.copy(), interface, reliance, static)
         except (NotPortable, RecursionError):
@@ -157,7 +157,8 @@ class DiskCache:
         return self.store.put(self._place_for(wanted.key, content), content)
 
     def _place_for(self, key: str, content: bytes) -> str:
-        """Where another process has just put the same, or there is no entry, or one unused for the longest time."""
+        """The place of an equal entry of another process, a free place, or the place of the least recently used
+        entry."""
         names = [f"{key}-{number}" for number in range(MAX_VARIANTS)]
         ages = {name: self.store.age(name) or 0.0 for name in names}  # before they are read, which counts as use
         free: str | None = None
@@ -167,11 +168,11 @@ class DiskCache:
                 return name
             if found is None and free is None:
                 free = name
-        # Who puts something there meanwhile has found the same place free, and puts the same, as a rule.
+        # A process that writes there meanwhile has found the same place free, and usually writes the same.
         return free or min(names, key=ages.__getitem__)
 
     def link(self, value: Any) -> tuple[Artifact, str | None]:
-        """The target's code of the value of its stage `loads`, and the name of its entry, if there is one."""
+        """The target's code for the value of its stage `loads`, and the name of its entry, if any."""
         if not isinstance(value, str):
             return self.target.load(self.target.compile(value), self.code), None
         name = key_of(["object", *self._base, value])
@@ -184,7 +185,7 @@ class DiskCache:
         return artifact, name if self.store.put(name, code) else None
 
     def code(self, what: str, make: Callable[[], bytes]) -> bytes:
-        """Code that depends on nothing but `what`, the software and the processor."""
+        """Code that depends only on `what`, the software and the processor."""
         name = key_of(["code", *self._base, what])
         found = self.store.get(name)
         if found is None:
@@ -203,10 +204,10 @@ class DiskCache:
 def _written(
     objects: ObjectTable, interface: Interface, reliance: Reliance, static: Mapping[int, StaticLeaf]
 ) -> dict[str, Any]:
-    """The entry without its object code. Its guards are in an order in which each function is met before it is
-    looked into."""
+    """The entry without its object code. Its guards are ordered so that each function is checked before its
+    contents."""
     if not reliance.is_keyed:
-        raise NotPortable("it relies on what means nothing in another process")
+        raise NotPortable("it relies on an object that means nothing in another process")
     pending: list[Guard] = list(interface.guards)
     guards: list[Any] = []
     while pending:
@@ -223,7 +224,7 @@ def _written(
                 raise NotPortable("a function is not where another process would find it")
         described = [objects.encode(_plain_dict(getattr(interface, name))) for name in _FIELDS]
         for each in described:
-            objects.decode(each)  # or it could not be decoded later
+            objects.decode(each)  # otherwise it could not be decoded later
         known = objects.encode({number: leaf.value for number, leaf in static.items()})
     return {"static": known, "guards": guards, "interface": described, "sharing": objects.sharing()}
 
@@ -248,7 +249,7 @@ def _encoded_place(objects: ObjectTable, place: CapturePath) -> Any:
 
 
 def _read(entry: Any, objects: ObjectTable, leaves: Sequence[Any]) -> tuple[Interface, dict[int, StaticLeaf]] | None:
-    """The interface that an entry describes, if what it relies on holds here and now."""
+    """The interface that an entry describes, if its conditions hold here and now."""
     static = {number: StaticLeaf(value) for number, value in objects.decode(entry["static"]).items()}
     for number, leaf in static.items():
         if StaticLeaf(leaves[number]) != leaf:
@@ -269,12 +270,12 @@ def _read(entry: Any, objects: ObjectTable, leaves: Sequence[Any]) -> tuple[Inte
 def _holds(asked: Guard | Capture) -> bool:
     try:
         return asked.holds()
-    except Exception:  # noqa: BLE001 - a property of the user's may raise anything, and may be asked for nothing now
+    except Exception:  # noqa: BLE001 - a property of the user's may raise anything
         return False
 
 
 def _found(objects: ObjectTable, path: CapturePath, keys: Any, wanted: Any) -> Guard | None:
-    """The guard, if what is found at its path is what the entry says."""
+    """The guard, if the object at its path is the one that the entry describes."""
     presence = next((each for each in Presence if objects.encode(each) == wanted), None)
     if presence is not None:
         guard = Guard(path, presence)
@@ -292,7 +293,7 @@ def _found(objects: ObjectTable, path: CapturePath, keys: Any, wanted: Any) -> G
 
 @cache
 def _versions() -> tuple[str, ...] | None:
-    """All software that code depends on, besides what a target's fingerprint covers; None if that is not known."""
+    """All software that code depends on, except what a target's fingerprint covers; None if that is unknown."""
     source = _source()
     python = (sys.version, str(sys.implementation.cache_tag), f"O{sys.flags.optimize}")
     libraries = (np.__version__, *_installed(), f"dialects {DIALECT_VERSION}")
@@ -300,8 +301,8 @@ def _versions() -> tuple[str, ...] | None:
 
 
 def _installed() -> list[str]:
-    """The versions of xDSL and of SciPy, whose dtypes its functions have: what pip has written beside xDSL. To ask
-    importlib.metadata takes longer than to load code."""
+    """The versions of xDSL and of SciPy (which decides dtypes), as pip wrote them beside xDSL. Asking
+    importlib.metadata takes longer than loading code."""
     import xdsl  # this imports nothing of it
 
     try:
@@ -314,7 +315,7 @@ def _installed() -> list[str]:
 
 
 def _source() -> str:
-    """A digest of mlirad's own source; empty where there is none to read."""
+    """A digest of mlirad's own source; empty if there is none to read."""
     digest, count = hashlib.blake2b(digest_size=16), 0
     try:
         for directory, folders, files in os.walk(_PACKAGE):

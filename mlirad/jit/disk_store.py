@@ -1,8 +1,8 @@
-"""Entries on disk: bytes under a name, each sealed by a checksum. A damaged or unreadable file is not an entry.
+"""Entries on disk: bytes under a name, each sealed by a checksum. A damaged or unreadable file does not count.
 
-Reads and writes: one directory, which other processes use at the same time; none that other users may write. Leaves:
-whole entries, or none: an entry is written to a temporary file and then renamed. No error of the file system is raised:
-the worst result is a missing entry.
+Reads and writes: one directory, which other processes use at the same time, and which other users may not write.
+Leaves: complete entries only: an entry is written to a temporary file and then renamed. No error of the file system is
+raised: the worst result is a missing entry.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAGIC = b"mlirad entry 1\n\0"
-"""What an entry begins with. Another number means another format, whose entries are no entries."""
+"""The beginning of an entry. Another number means another format, which is ignored."""
 _SEAL_BYTES = 32
 _SUFFIX, _PARTIAL = ".entry", ".partial"
 _NAME = re.compile(r"[0-9a-f]{32,64}(-[0-9]+)?")
 _STALE = 3600.0  # seconds after which a partial file is abandoned
 LIMIT = 256 << 20
-"""Bytes that the entries may take together; the least recently used go first."""
+"""How many bytes the entries may take together; the least recently used are removed first."""
 
 _partials = itertools.count()
 
 
 @dataclass(frozen=True)
 class Census:
-    """What a directory holds: how many entries, their bytes, and how many of the entries looked at were damaged."""
+    """The contents of a directory: the number of entries, their bytes, and how many checked entries were damaged."""
 
     entries: int
     size: int
@@ -42,7 +42,7 @@ class Census:
 
 
 def sealed(name: str, content: bytes) -> bytes:
-    """An entry's file: the seal is of its name too, so that a file that was moved or copied is none."""
+    """An entry's file: the seal covers its name too, so a moved or copied file does not count."""
     return MAGIC + _seal(name, content) + content
 
 
@@ -54,7 +54,7 @@ def _seal(name: str, content: bytes) -> bytes:
 
 
 def unsealed(name: str, data: bytes) -> bytes | None:
-    """The content of an entry's file; None if it is not whole, or not that entry's."""
+    """The content of an entry's file; None if it is damaged, or belongs to another entry."""
     start = len(MAGIC) + _SEAL_BYTES
     if len(data) < start or not data.startswith(MAGIC):
         return None
@@ -63,7 +63,7 @@ def unsealed(name: str, data: bytes) -> bytes | None:
 
 
 class Store:
-    """Entries in a directory, which is made when the first one is written. Names are hexadecimal, and may end in -n."""
+    """Entries in a directory, which is created with the first one. Names are hexadecimal, and may end in -n."""
 
     def __init__(self, root: Path, limit: int = LIMIT):
         self.root = root
@@ -73,7 +73,7 @@ class Store:
         self._has_warned = False
 
     def refusal(self) -> str | None:
-        """Why nothing is read from the directory, nor written there; None if it is trusted, or not there yet."""
+        """Why the directory is not used; None if it is trusted, or does not exist yet."""
         try:
             status = os.stat(self.root)
         except OSError:
@@ -85,11 +85,11 @@ class Store:
         why = self.refusal()
         if why is not None and not self._has_warned:
             self._has_warned = True
-            warnings.warn(f"mlirad keeps no code in {self.root}, and runs none from there: {why}", stacklevel=2)
+            warnings.warn(f"mlirad does not cache code in {self.root}, and runs none from there: {why}", stacklevel=2)
         return why is None
 
     def get(self, name: str) -> bytes | None:
-        """The content of an entry, which is thereby used. A damaged one is removed."""
+        """The content of an entry, which now counts as used. A damaged entry is removed."""
         path = self._path(name)
         data = self._read(path)
         if data is None:
@@ -103,7 +103,7 @@ class Store:
         return content
 
     def put(self, name: str, content: bytes) -> bool:
-        """Write an entry, in place of one of that name; whether that worked."""
+        """Write an entry, replacing one of that name. Returns whether that worked."""
         data = sealed(name, content)
         if len(data) > self.limit or not self._is_trusted():
             return False
@@ -121,7 +121,7 @@ class Store:
         return True
 
     def age(self, name: str) -> float | None:
-        """When an entry was last used, in seconds since some time; None if there is no such entry."""
+        """When an entry was last used, in seconds; None if there is no such entry."""
         try:
             return self._path(name).stat().st_mtime
         except OSError:
@@ -137,13 +137,13 @@ class Store:
         return Census(len(sizes), sum(sizes))
 
     def verify(self) -> Census:
-        """Read every entry, and remove those that are damaged. What is left."""
+        """Read every entry, and remove damaged ones. Returns what is left."""
         sizes: list[int] = []
         damaged = 0
         for path, _ in list(self._files()):
             data = self._read(path)
             if data is None:
-                continue  # it has gone, or it is not ours to read
+                continue  # it is gone, or may not be read
             if unsealed(path.name.removesuffix(_SUFFIX), data) is None:
                 damaged += 1
                 _remove(path)
@@ -152,7 +152,7 @@ class Store:
         return Census(len(sizes), sum(sizes), damaged)
 
     def clear(self) -> int:
-        """Remove all entries and what unfinished writing has left; how many entries there were. Other files stay."""
+        """Remove all entries and partial files. Returns how many entries there were. Other files stay."""
         count = 0
         for path, _ in list(self._files()):
             count += _remove(path)
@@ -162,7 +162,7 @@ class Store:
         return count
 
     def trim(self) -> None:
-        """Remove what processes that were killed have left, and the least recently used beyond the limit."""
+        """Remove partial files of killed processes, and the least recently used entries beyond the limit."""
         now = time.time()
         for path, status in list(self._files(_PARTIAL)):
             if abs(now - status.st_mtime) > _STALE:
@@ -171,14 +171,14 @@ class Store:
         size = sum(status.st_size for _, status in files)
         if size > self.limit:
             for path, status in files:
-                if size <= self.limit * 0.8:  # so that it is not for each entry
+                if size <= self.limit * 0.8:  # so that this does not run for each entry
                     break
                 if _remove(path):
                     size -= status.st_size
         self._size = size
 
     def _account(self, added: int) -> None:
-        # Not waiting for it: another thread that is at it may belong to the process that this one was forked from.
+        # Without waiting: the thread that holds it may belong to the process that this one was forked from.
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -201,11 +201,11 @@ class Store:
             return os.open(path, flags, 0o600)
 
     def _read(self, path: Path) -> bytes | None:
-        """A regular file that only the user, or the administrator, can have written: other code is not run."""
+        """A regular file that only the user or the administrator can have written: other code is not run."""
         if not self._is_trusted():
             return None
         try:
-            # Not blocking: a named pipe would wait for somebody to write to it.
+            # Non-blocking: a named pipe would wait for a writer.
             with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode) or status.st_size > self.limit:
@@ -217,7 +217,7 @@ class Store:
             return None
 
     def _files(self, suffix: str = _SUFFIX) -> Iterator[tuple[Path, os.stat_result]]:
-        """The files of that kind whose names are names of entries."""
+        """The files of that kind that are named like entries."""
         try:
             with os.scandir(self.root) as found:
                 for each in found:
@@ -233,7 +233,7 @@ class Store:
 def _why_not_trusted(status: os.stat_result) -> str | None:
     """Why another user may have written a file, or into a directory; None if only this one and the administrator can.
 
-    A group that may write is the user's own where it has the user's number, as most systems give every user one.
+    A group with write access is the user's own if it has the user's number: most systems give every user such a group.
     """
     if not hasattr(os, "getuid"):
         return None
@@ -241,7 +241,7 @@ def _why_not_trusted(status: os.stat_result) -> str | None:
         return "it belongs to another user; set MLIRAD_CACHE_DIR to a directory of yours"
     is_sticky_directory = stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX)
     if is_sticky_directory:
-        return None  # as /tmp: users can only replace files of their own, and other users' files are not read
+        return None  # like /tmp: users can only replace their own files, and other users' files are not read
     is_own_group = status.st_gid == os.getgid() == os.getuid()
     if status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and not is_own_group):
         mode = stat.S_IMODE(status.st_mode)

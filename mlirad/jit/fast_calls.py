@@ -1,7 +1,8 @@
-"""From a specialisation to the recipe by which it is called without Python.
+"""Makes the recipe by which a specialisation is called without Python.
 
-Reads: what was built, its guards and captures, the compiled function's slots. Writes: nothing. Gives: a recipe, or None
-for what only the slow path does: strided arguments, arguments that share memory, results that are views or pullbacks.
+Reads: the built function, its guards and captures, the slots of the compiled function. Writes: nothing. Gives: a
+recipe, or None if only the slow path works: strided arguments, arguments that share memory, results that are views or
+pullbacks.
 
 The recipe makes every check of the slow path, or a stricter one; a call that does not fit takes the slow path.
 """
@@ -44,7 +45,7 @@ from mlirad.jit.specialization import Specialization
 from mlirad.signature import ArrayLeaf, Layout, LeafSpec, ScalarLeaf, StaticLeaf
 
 MOST_REGISTERS = 500
-"""Calls of more parts go the slow path: registers are kept on the stack."""
+"""Calls with more parts take the slow path: registers are kept on the stack."""
 
 _ELEMENTS = {"f32": np.float32, "f64": np.float64, "i1": np.bool_}
 _WEAK = {
@@ -55,11 +56,11 @@ _WEAK = {
 
 
 class _NotFast(Exception):
-    """Calls go the slow path only."""
+    """Calls take only the slow path."""
 
 
 def plan_for(made: Specialization) -> CallPlan | None:
-    """How calls that `made` is right for go without Python; None where they cannot. It is made once."""
+    """The plan for calls that `made` is valid for; None if they need Python. It is made once."""
     if not made.is_planned:
         artifact, recipe = made.artifact, recipe_for(made)
         if isinstance(artifact, PlannedCalls) and recipe is not None:
@@ -69,7 +70,7 @@ def plan_for(made: Specialization) -> CallPlan | None:
 
 
 def recipe_for(made: Specialization) -> Recipe | None:
-    """How calls that `made` is right for go; None if they all take the slow path, or the target plans no calls."""
+    """The plan for calls that `made` is valid for; None if all take the slow path, or the target plans no calls."""
     artifact = made.artifact
     if not isinstance(artifact, PlannedCalls) or made.is_aliased or made.built.changes_copies:
         return None
@@ -100,7 +101,7 @@ class _Writer:
         arguments = (*positional.children, *keywords.children)
         self._top = len(arguments)
         leaves = [leaf for register, node in enumerate(arguments) for leaf in self._unpack(node, register)]
-        captured = self._captures()  # searches may run Python: arrays are looked at after that
+        captured = self._captures()  # searches may run Python, so arrays are inspected after them
         for number, register in enumerate(leaves):
             self._check(register, self._made.signature.leaves[number], self._input_of(number))
         for number, register in enumerate(captured):
@@ -118,7 +119,7 @@ class _Writer:
         )
 
     def _do(self, kind: StepKind, pushes: int = 0, **operands: Any) -> int:
-        """Add a step. The first register that it pushes."""
+        """Add a step. Returns the first register that it pushes."""
         self._steps.append(Step(kind, **operands))
         self._top += pushes
         return self._top - pushes
@@ -149,7 +150,7 @@ class _Writer:
         return [leaf for place, child in pairs for leaf in self._unpack(child, place)]
 
     def _check(self, register: int, leaf: LeafSpec, number: int | None) -> None:
-        """The value is what the code was made for; it goes to the slots of input `number`."""
+        """Check that the value is one that the code was made for, and write it to the slots of input `number`."""
         passed, place = (None, -1) if number is None else self._inputs[number]
         if isinstance(leaf, StaticLeaf):
             if passed is not None:
@@ -203,7 +204,7 @@ class _Writer:
     # what is captured
 
     def _captures(self) -> list[int]:
-        """What the function has around it is what the code was made for. The registers of the captured arrays."""
+        """Check that the function's captures are those that the code was made for. Returns the arrays' registers."""
         made = self._made
         if made.namespaces:
             self._do(StepKind.UNCHANGED, a=len(made.namespaces), p=Objects(made.namespaces), q=made.modules_hold)
@@ -251,7 +252,7 @@ class _Writer:
         return isinstance(guard.keys, int) and (guard.value is list or issubclass(guard.value, tuple))
 
     def _fetch(self, path: Path) -> int:
-        """The register of what is found there. Raises _NotFast for what only Python can find."""
+        """The register of the object found there. Raises _NotFast if only Python can find it."""
         if not _is_plain_path(path):
             raise _NotFast
         key = (id(path.function), path.name)
@@ -297,7 +298,7 @@ class _Writer:
         return self._do(StepKind.NEW, 1, a=place, b=len(passed.shape), p=dtype, q=Numbers(passed.shape))
 
     def _is_last(self, made: dict[int, int]) -> bool:
-        """Whether the result is the array in the last register, which is all that is returned."""
+        """Whether the array in the last register is the whole result."""
         leaf = self._built.results[0] if isinstance(self._built.structure, tree.Leaf) else None
         return isinstance(leaf, ArrayResult) and made.get(leaf.index) == self._top - 1
 
@@ -346,7 +347,7 @@ class _Writer:
             raise _NotFast
 
     def _collect(self, node: tree.Node) -> None:
-        """The last registers become a container. (`_top` only grows, and bounds the registers in use.)"""
+        """Turn the last registers into a container. (`_top` only grows, and bounds the registers in use.)"""
         kind, keys, count = node.kind, node.keys, len(node.children)
         if kind is tuple or kind is list:
             self._do(StepKind.MAKE_TUPLE if kind is tuple else StepKind.MAKE_LIST, 1, b=count)

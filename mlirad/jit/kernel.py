@@ -1,6 +1,6 @@
 """Kernels: functions that are compiled when they are called, once per signature.
 
-Reads: calls. Writes: nothing but the specialisations it keeps. Gives: what the plain function would give.
+Reads: calls. Writes: only the specialisations that it keeps. Gives: the results of the plain function.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ Rest = ParamSpec("Rest")
 R_co = TypeVar("R_co", covariant=True)
 
 MAX_SPECIALIZATIONS = 64
-"""How many specialisations a kernel keeps; the one that was not called for the longest time goes first."""
+"""How many specialisations a kernel keeps; the least recently used one is dropped first."""
 
 
 SLOW_CALLS = 3
-"""A specialisation that is found so often gets a plan by which its calls go fast, or is given one of the few places
-for plans again."""
+"""A specialisation that is found this often gets a plan for fast calls, or one of the few places for plans
+again."""
 
 
 _all: WeakSet[Kernel[..., Any]] = WeakSet()
 
 
 def forget_all() -> None:
-    """Let every kernel compile again what it is called for."""
+    """Make every kernel compile again at its next call."""
     for kernel in list(_all):
         kernel.forget()
 
 
 class CacheInfo(NamedTuple):
-    """How often a kernel's call met a specialisation, how often it had to compile, and how many it keeps."""
+    """How often a kernel's calls found a specialisation, how often they had to compile, and how many it keeps."""
 
     hits: int
     misses: int
@@ -63,7 +63,7 @@ class CacheInfo(NamedTuple):
 
 @dataclass
 class _Candidates:
-    """The specialisations for one signature as the caller sees it: they differ in static values and in guards."""
+    """The specialisations for a signature as the caller sees it: they differ in static values and in guards."""
 
     known: list[Specialization]
 
@@ -77,17 +77,17 @@ class _Candidates:
 class Kernel(NativelyCallable, Generic[P, R_co]):
     """A function, or a transform of one, that runs compiled.
 
-    Called like its function. Raises, besides what the function raises, `mlirad.CompileError` for what
-    cannot be compiled, with the place in the source.
+    Called like its function. Besides the function's own exceptions, raises `mlirad.CompileError`, with the place in the
+    source, if something cannot be compiled.
     """
 
-    # `_fast` is for the machine behind fast calls; see `mlirad.contract.call_recipes`. The function stands in no
+    # `_fast` is for the machine behind fast calls; see `mlirad.contract.call_recipes`. The function is not in the
     # `__dict__`: `functools.wraps` copies that into the wrapper, which would be taken for this kernel.
     __slots__ = ("__dict__", "__mlirad_function__", "__weakref__", "_fast")
 
     def __init__(self, function: Callable[P, R_co] | Request, compile_options: Options):
         self.__mlirad_function__: Any = plain(function)
-        # First of all: of a function that wraps a kernel it copies what belongs to that kernel.
+        # This comes first: for a function that wraps a kernel, it copies the kernel's attributes.
         self._describe(self.__mlirad_function__)
         _all.add(self)
         self._fast: object = None
@@ -98,12 +98,12 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         self._lock = forking.new_lock()
         self._compiling = forking.new_lock()
         self._hits = self._misses = 0
-        self._last: Specialization | None = None  # of the last call that went by no plan
-        self._hits_before = 0  # how many calls had gone by plans then
-        # What runs it op by op, and what looks for NaNs meanwhile; see debug_modes.py.
+        self._last: Specialization | None = None  # of the last call without a plan
+        self._hits_before = 0  # how many calls had used plans by then
+        # The runner for op-by-op calls, and the one that looks for NaNs; see debug_modes.py.
         self.stepped: Interpreted | None = None
         self.watched: Interpreted | None = None
-        # Read here and not at each call: looking a variable up costs as much as the rest of a call.
+        # Read here, not at each call: looking a variable up costs as much as the rest of a call.
         self._is_disabled = Environment.has_jit_disabled() and not isinstance(self.__mlirad_function__, Request)
 
     def _describe(self, function: Any) -> None:
@@ -124,12 +124,12 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
 
     @property
     def numpy(self) -> Callable[P, Any]:
-        """The undecorated function. Of a transform it is the plain function that was transformed."""
+        """The undecorated function. For a transform, the plain function that was transformed."""
         function = self.__mlirad_function__
         return function.transformed if isinstance(function, Request) else function
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
-        # Only what fits no plan comes here, once there are plans.
+        # Once there are plans, only calls that fit none come here.
         if self._is_disabled:
             return self.__mlirad_function__(*args, **kwargs)
         if (run := debug_modes.current()) is not None:
@@ -146,7 +146,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         except (Exception, KeyboardInterrupt) as error:
             if Environment.read().full_traceback:
                 raise
-            # The message has the user's place; the compiler's own frames would only bury it.
+            # The message has the user's place; the compiler's own frames would only hide it.
             raise error.with_traceback(None) from None
 
     @overload
@@ -159,7 +159,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         return self if instance is None else MethodType(self, instance)
 
     def forget(self) -> None:
-        """Compile again what it is called for."""
+        """Compile again at the next call."""
         with self._lock:
             self._table.clear()
             self.stepped = self.watched = None
@@ -167,7 +167,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
                 self._plans.set([])
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """The function for arguments like these, on its way to the target; nothing is run."""
+        """The function, lowered for arguments like these; nothing is run."""
         with forking.whole():
             from mlirad.jit.compilation import lower
 
@@ -177,7 +177,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
 
     @property
     def signatures(self) -> list[Signature]:
-        """What the kernel has been compiled for."""
+        """The signatures that the kernel has been compiled for."""
         with self._lock:
             return [each.signature for each in self._specializations()]
 
@@ -187,12 +187,12 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
             return CacheInfo(hits, self._misses, MAX_SPECIALIZATIONS, len(list(self._specializations())))
 
     def last_memory(self) -> int | None:
-        """The most bytes that the last call, of any thread, needed at one time besides its arguments and results.
+        """The most bytes that the last call, in any thread, needed at one time besides its arguments and results.
 
-        Counted are temporary arrays, what a derivative keeps for its reverse sweep, both in every active call of a
-        recursive function (without the native stack), and results whose size is only known when they are computed.
-        Requested bytes are counted: a first call may hold more while a growing array moves, and the memory stays
-        reserved for later calls. None before the first call.
+        This counts temporary arrays and the tapes of derivatives, both in every active call of a recursive function
+        (without the native stack), and results of a size known only at run time. It counts requested bytes: a first
+        call may hold more while a growing array moves, and the memory stays reserved for later calls. None before the
+        first call.
         """
         last = self._last
         if last is None or self._plans is None or self._plans.hits == self._hits_before:
@@ -203,7 +203,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         return found.artifact.last_memory(found.built.name)
 
     def received(self, *args: Any) -> Sequence[Any]:
-        """What the code for these arguments gets: leaves of them, and arrays from around the function."""
+        """The inputs of the code for these arguments: leaves of them, and captured arrays."""
         specialization, leaves = self._specialization(args, {})
         return specialization.received(leaves)
 
@@ -220,7 +220,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         key, leaves = key_and_leaves(args, kwargs, self._static)
         found = self._known(key, leaves)
         if found is None:
-            # Threads whose first calls come at once wait for what one of them compiles.
+            # Threads with first calls at the same time wait for the one that compiles.
             with forking.whole(), self._compiling:
                 found = self._known(key, leaves) or self._made(key, args, kwargs, leaves)
         return found, leaves
@@ -251,7 +251,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         return made
 
     def _hasten(self, found: Specialization) -> None:
-        """From now on calls like this one go by a plan, if they can."""
+        """Let calls like this one use a plan from now on, if they can."""
         from mlirad.jit.fast_calls import plan_for
 
         if not debug_modes.may_plan(self):
@@ -275,19 +275,19 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
             self._plans.set([plan, *others])
 
     def forget_plans(self) -> None:
-        """All calls go through Python again, until a specialisation is found often."""
+        """Let all calls go through Python again, until a specialisation is found often."""
         with self._lock:
             if self._plans is not None:
                 self._plans.set([])
 
     def _keep(self, key: Hashable, made: Specialization) -> None:
         plans = self._plans.in_order() if self._plans is not None else []
-        for plan in reversed(plans):  # calls that went by plans count as calls
+        for plan in reversed(plans):  # calls that used plans count as calls
             for used, candidates in list(self._table.items()):
                 if any(each.plan is plan for each in candidates.known):
                     self._table.move_to_end(used)
         candidates = self._table.setdefault(key, _Candidates([]))
-        # One whose captures have changed will hardly be right again.
+        # One with changed captures will hardly be valid again.
         candidates.known = [made, *(each for each in candidates.known if each.guards_hold())]
         self._table.move_to_end(key)
         while sum(len(each.known) for each in self._table.values()) > MAX_SPECIALIZATIONS:
@@ -300,7 +300,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
             self._plans.set([plan for plan in plans if any(each.plan is plan for each in kept)])
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """A kernel is the name that it is found under, or what it is made of; it is compiled where it is called."""
+        """Pickle a kernel by the name under which it is found, or by its parts; the receiver compiles it."""
         function = importable(self.__mlirad_function__)
         if function is not self:
             return _again, (function, self.options, *self._texts())
@@ -309,7 +309,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         return self.__qualname__
 
     def _texts(self) -> list[dict[str, list[str]]]:
-        """What another process cannot read of the source, if there is such."""
+        """The source text that another process cannot read, if any."""
         from mlirad.jit.sent_source import texts_for
 
         texts = texts_for(self.__mlirad_function__)
@@ -317,10 +317,10 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
 
     @functools.cached_property
     def as_sent(self) -> FunctionType:
-        """The function of a kernel of `__main__`, under a name that pickle finds it by: `kernel.as_sent`.
+        """The function of a kernel of `__main__`, under a name by which pickle finds it: `kernel.as_sent`.
 
-        Under its own name there is the kernel. Picklers for processes with another `__main__` (cloudpickle, and so
-        joblib's) send functions of `__main__` by value, and this one as well.
+        Its own name refers to the kernel. Picklers for processes with another `__main__` (cloudpickle, and so joblib's)
+        send functions of `__main__` by value, including this one.
         """
         function = self.__mlirad_function__
         made = python_functions.copied(function)
@@ -350,7 +350,7 @@ _SENT = f".{Kernel.as_sent.attrname}"
 
 
 def _of_main(function: FunctionType, options: Options, texts: Mapping[str, Sequence[str]] | None = None) -> Kernel:
-    """The kernel of `__main__` that was pickled: this process's own one, if the function was found by its name."""
+    """The kernel of `__main__` that was pickled: this process's own kernel, if the function was found by its name."""
     _receive(texts)
     name = function.__qualname__.removesuffix(_SENT)
     found = python_functions.found(function.__module__, name)
@@ -368,13 +368,13 @@ def _receive(texts: Mapping[str, Sequence[str]] | None) -> None:
 
 
 def _again(function: Any, options: Options, texts: Mapping[str, Sequence[str]] | None = None) -> Kernel:
-    """The kernel that was pickled. One for each function, so that what is sent many times is compiled once."""
+    """The kernel that was pickled: one for each function, so a kernel that is sent many times is compiled once."""
     _receive(texts)
     return kernel_for(plain(function), options)
 
 
 class _Kernels(OrderedDict[Any, Kernel]):
-    """The kernels of one function's transforms. They live as long as the function; none goes with a copy of it."""
+    """The kernels of a function's transforms. They live as long as the function; a copy of it has none."""
 
     NAME = "__mlirad_kernels__"
     MOST = 64
@@ -384,7 +384,7 @@ class _Kernels(OrderedDict[Any, Kernel]):
 
 
 _others = _Kernels()
-"""Kernels of what has no place of its own for them: methods, callable objects."""
+"""Kernels of objects that cannot hold them: methods, callable objects."""
 
 
 def kernel_of(function: Callable[..., Any] | Request, options: Options) -> Kernel:
@@ -392,13 +392,13 @@ def kernel_of(function: Callable[..., Any] | Request, options: Options) -> Kerne
     key = function, options
     while isinstance(function, Request):
         function = function.function
-    # In the function itself, so that a kernel and its code go with the function, and not before.
+    # In the function itself, so that a kernel and its code live exactly as long as the function.
     kernels = vars(function).setdefault(_Kernels.NAME, _Kernels()) if isinstance(function, FunctionType) else _others
     found = kernels.get(key)
     if found is None:
         found = kernels.setdefault(key, Kernel(*key))
         while len(kernels) > _Kernels.MOST:
-            with contextlib.suppress(KeyError):  # another thread may be at it
+            with contextlib.suppress(KeyError):  # another thread may be changing it
                 kernels.popitem(last=False)
     return found
 
@@ -406,7 +406,7 @@ def kernel_of(function: Callable[..., Any] | Request, options: Options) -> Kerne
 def kernel_for(function: Any, options: Options) -> Kernel:
     """The kernel of a function or a transform, so that `mlirad.jit(f)(x)` in a loop compiles once.
 
-    What has no place of its own for kernels gets another one each time, which goes when it is not used.
+    A function that cannot hold kernels gets a new one each time, which is freed when it is not used.
     """
     innermost = function
     while isinstance(innermost, Request):

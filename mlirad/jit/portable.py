@@ -1,7 +1,7 @@
 """Values as JSON that means the same in every process, and back; functions and classes by number and by content.
 
-Reads: Python values. Writes: nothing. Gives: JSON. It is never executed: the functions and classes that it mentions
-are looked up among those that the caller has. Raises NotPortable for an object that only has an identity.
+Reads: Python values. Writes: nothing. Gives: JSON. It is never executed: the functions and classes in it are looked up
+among those of the caller. Raises NotPortable for an object that is known only by its identity.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mlirad.requests import kinds_of_derivatives, lanes_and_parts, request
 from mlirad.requests.python_functions import is_kernel
 
 _SETTLED = ("numpy", "math", "cmath", "builtins", "operator", "_operator", "functools", "mlirad")
-"""Packages whose objects are what their names say: their versions are part of every key."""
+"""Packages with objects that are identified by name: the packages' versions are part of every key."""
 
 
 class NotPortable(Exception):
@@ -37,8 +37,8 @@ class NotPortable(Exception):
 
 
 class ObjectTable:
-    """Functions and classes, numbered in the order in which they were met: a process that meets the same ones in the
-    same order gives them the same numbers. `encode` gives their contents; `sharing` what they have in common.
+    """Functions and classes, numbered in the order of their appearance: a process that sees the same ones in the same
+    order gives them the same numbers. `encode` gives their contents, `sharing` what they have in common.
     """
 
     def __init__(self) -> None:
@@ -48,14 +48,14 @@ class ObjectTable:
         self._is_closed = False
 
     def copy(self) -> ObjectTable:
-        """The same, to go on from."""
+        """A copy to continue from."""
         made = ObjectTable()
         made.known, made._numbers, made._digests = list(self.known), dict(self._numbers), list(self._digests)
         return made
 
     @contextlib.contextmanager
     def closed(self) -> Iterator[None]:
-        """Here no function or class is new: one that was not met before is not portable."""
+        """A block without new functions or classes: one that has not appeared before is not portable."""
         before, self._is_closed = self._is_closed, True
         try:
             yield
@@ -66,7 +66,7 @@ class ObjectTable:
         return id(value) in self._numbers or is_settled_object(value) or _is_imported(value)
 
     def encode(self, value: Any) -> Any:
-        """JSON that is equal just for values that are the same to compiled code."""
+        """JSON that is equal exactly for values that are the same to compiled code."""
         kind = type(value)
         if value is None or kind is str:
             return value
@@ -77,7 +77,7 @@ class ObjectTable:
         if kind is tuple:
             return ["tuple", [self.encode(item) for item in value]]
         if kind is frozenset:
-            with self.closed():  # or the order in which its items are met would matter
+            with self.closed():  # otherwise the order of its items would matter
                 return ["set", sorted(map(self.encode, value), key=json.dumps)]
         if kind is tree.SparseParts:
             return ["sparse", list(value), list(value.shape)]
@@ -114,7 +114,7 @@ class ObjectTable:
         raise NotPortable(f"{type(value).__name__} is known by its identity")
 
     def _encode_native(self, value: NativeOp) -> Any:
-        """A registered op: its name in object code, and all that code depends on."""
+        """A registered op: its name in object code, and everything that code depends on."""
         rule = registered(value)
         own = None if rule is None else [type(rule).__name__, self.encode(rule.rules)]
         return ["native", value.symbol, str(value.prototype), value.prototype.zeros, value.needs_gil, own]
@@ -125,7 +125,7 @@ class ObjectTable:
         except NativeFunctionError as error:
             raise NotPortable(str(error)) from None
         if self._encode_native(found) != data:
-            raise NotPortable(f"the native op {data[1]} is another one here")
+            raise NotPortable(f"the native op {data[1]} is a different one here")
         return found
 
     def _numbered(self, value: Any) -> Any:
@@ -135,7 +135,7 @@ class ObjectTable:
                 raise NotPortable(f"{value.__name__} is not where another process would find it")
             number = self._numbers[id(value)] = len(self.known)
             self.known.append(value)
-            self._digests.append("")  # a class may mention itself
+            self._digests.append("")  # a class may refer to itself
             self._digests[number] = self._digest_of(value)
         return ["object", number, self._digests[number]]
 
@@ -145,8 +145,8 @@ class ObjectTable:
         return self._digest_of_class(value) if isinstance(value, type) else digest_of(value)
 
     def _digest_of_class(self, kind: type) -> str:
-        """Of the class's fields, with their defaults, and of all that it defines: functions by their code, the rest by
-        name only."""
+        """The class's fields, with their defaults, and everything that it defines: functions by their code, the rest
+        only by name."""
         defaults = getattr(kind, "_field_defaults", {})
         fields: list[Any] = [[name, name in defaults, defaults.get(name)] for name in getattr(kind, "_fields", ())]
         if dataclasses.is_dataclass(kind):
@@ -162,7 +162,7 @@ class ObjectTable:
         return _digest(repr([words, described, parameters, str(kind.__mro__[len(bases) :])]).encode())
 
     def decode(self, data: Any) -> Any:
-        """The value that was encoded, its functions and classes being the ones known here under their numbers."""
+        """The encoded value; its functions and classes are those known here under their numbers."""
         if not isinstance(data, list):
             return data
         kind, *parts = data
@@ -190,10 +190,11 @@ class ObjectTable:
             case "record":
                 values = [self.decode(part) for part in parts[1]]
                 return _RECORDS[parts[0]](*values) if parts[0] != "Leaf" else tree.LEAF
-        raise NotPortable(f"{kind} cannot be made again")
+        raise NotPortable(f"{kind} cannot be rebuilt")
 
     def sharing(self) -> list[Any]:
-        """Which of the functions share their globals, and which free variables are one: the first that has it, each."""
+        """Which functions share their globals, and which free variables are the same: for each, the first that has
+        it."""
         functions = [each for each in self.known if isinstance(each, FunctionType)]
         seen: dict[int, int] = {}
         shared: list[Any] = []
@@ -219,10 +220,10 @@ def _members_of(kind: type) -> list[tuple[str, list[str]]]:
 def digest_of(function: FunctionType) -> str:
     """The digest of a function's code, with its place. It covers everything that is compiled from its text."""
     try:
-        # Version 2 of the format does not depend on who else refers to a constant.
+        # Version 2 of the format does not depend on other references to a constant.
         dumped = marshal.dumps(function.__code__, 2)
     except ValueError:
-        raise NotPortable(f"{function.__name__} has constants that no source says") from None
+        raise NotPortable(f"{function.__name__} has constants that are not in its source") from None
     names = repr((function.__module__, function.__name__, function.__qualname__))
     return _digest(dumped, names.encode())
 
@@ -258,7 +259,7 @@ def _name_of(value: Any) -> tuple[Any, Any]:
     if isinstance(value, np.ufunc):
         return "numpy", value.__name__
     if not isinstance(value, type) and type(value).__module__.split(".")[0] not in _SETTLED:
-        return None, None  # anything may happen when such an object is asked
+        return None, None  # comparing such an object may do anything
     return getattr(value, "__module__", None), getattr(value, "__qualname__", None)
 
 
@@ -270,7 +271,7 @@ def _global(module: str, name: str) -> Any:
 
 
 def _records() -> dict[str, Any]:
-    """The classes that descriptions of specialisations consist of: signatures, results, requests, pytrees."""
+    """The classes in descriptions of specialisations: signatures, results, requests, pytrees."""
     modules = (results, signature, tree, request, kinds_of_derivatives, lanes_and_parts)
     found = [each for module in modules for each in vars(module).values() if isinstance(each, type)]
     return {each.__name__: each for each in (*found, Capture) if dataclasses.is_dataclass(each)}

@@ -1,4 +1,4 @@
-"""Functions that are there already: derivative rules for NumPy's, SciPy's, other people's; native functions as ops.
+"""Derivative rules for existing functions of NumPy, SciPy and other packages; native functions as ops.
 
 Reads and writes: the tables of rules and of native ops. Leaves: no code that was compiled without the rules.
 """
@@ -22,7 +22,7 @@ def register_derivative(
     jvp: Callable[..., Any] | None = None,
     nondiff_argnums: Sequence[int] = (),
 ) -> None:
-    """From now on, every call of `function` in a compiled function has this derivative.
+    """Give `function` this derivative in all compiled functions from now on.
 
     Give either `jvp`, a rule as for `mlirad.custom_jvp`, or `vjp`, the two functions of `mlirad.custom_vjp`. A rule may
     call the function. Operators and methods that compute the same are not calls of it. Code that was compiled before is

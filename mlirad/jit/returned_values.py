@@ -1,4 +1,4 @@
-"""From the results of compiled code to the values that the Python function returns; pullbacks among them."""
+"""Makes the values that the Python function returns, including pullbacks, from the results of compiled code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mlirad.targets.target import Artifact
 
 
 def dtypes_of(leaves: Sequence[ResultLeaf], written: Sequence[int] = ()) -> dict[int, np.dtype | None]:
-    """The number and dtype of every result that the leaves represent, and of every result that is `written`."""
+    """The number and dtype of every result that belongs to a leaf, and of every result that is `written`."""
     found: dict[int, np.dtype | None] = dict.fromkeys(written)
     for leaf in leaves:
         if isinstance(leaf, ArrayResult | ScalarResult):
@@ -55,7 +55,7 @@ Maker = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any]], A
 
 
 class Returned:
-    """How the value that the Python function returns is made. What depends on the leaves' kinds is decided once."""
+    """Makes the value that the Python function returns. Decisions that depend on the leaves' kinds are made once."""
 
     def __init__(self, structure: tree.Structure, leaves: Sequence[ResultLeaf]):
         self._structure = structure
@@ -63,10 +63,10 @@ class Returned:
         self._open = sorted({index for leaf in leaves for index in _of_open_size(leaf)})
 
     def __call__(self, results: Sequence[Any], leaves: Sequence[Any], captured: Sequence[Any]) -> Any:
-        """results: of the dtypes that `dtypes_of` gives. leaves: of the call's arguments."""
+        """results: with the dtypes of `dtypes_of`. leaves: of the call's arguments."""
         made: list[Any] = []
         if self._open:
-            # Their memory is a part of what the call has used, which would be kept with them.
+            # Their memory is part of a larger block of the call, which they would keep alive.
             results = [result.copy() if k in self._open else result for k, result in enumerate(results)]
         for make in self._makers:
             made.append(make(results, leaves, captured, made))
@@ -74,7 +74,7 @@ class Returned:
 
 
 def _of_open_size(leaf: ResultLeaf) -> Iterator[int]:
-    """The numbers of the results that are new arrays of a size that only the run knows."""
+    """The numbers of the results that are new arrays of a size known only at run time."""
     match leaf:
         case ArrayResult() if -1 in leaf.shape:
             yield leaf.index
@@ -111,7 +111,7 @@ def _maker(leaf: ResultLeaf) -> Maker:
 
 
 def _list_of(leaf: ListResult, results: Sequence[Any]) -> list[Any]:
-    """A list of what the rows of arrays hold; arrays in it are their own."""
+    """A list made of the rows of arrays; arrays in it are separate copies."""
     count = int(results[leaf.count.index]) if isinstance(leaf.count, RunTime) else leaf.count
     columns = [_elements_of(row, results[row.index][:count]) for row in leaf.rows]
     if leaf.structure is tree.LEAF:
@@ -126,15 +126,15 @@ def _elements_of(row: ArrayResult | ScalarResult, rows: np.ndarray) -> list[Any]
 
 
 class _OfResiduals:
-    """A function that owns what a forward sweep has kept, and uses it each time that it is called."""
+    """A function that owns the residuals of a forward sweep, and uses them at each call."""
 
-    # Its name, what is passed in, and what that is like.
+    # Its name, its argument, and the value that the argument must resemble.
     KIND: ClassVar[str]
     GIVEN: ClassVar[str]
     LIKE: ClassVar[str]
 
     def __init__(self, artifact: Artifact, entry: PullbackEntry, residuals: tuple[Any, ...], sizes: Sequence[int] = ()):
-        """sizes: those that the shapes of what is passed in leave open, in order, and then those that are operands."""
+        """sizes: the unknown sizes in the shapes of the arguments, in order, then those that are operands."""
         self._artifact = artifact
         given = iter(sizes)
         self._shapes = [
@@ -190,16 +190,16 @@ class _OfResiduals:
 class Pullback(_OfResiduals):
     """A function from a cotangent of a function's value to a tuple of cotangents of its arguments.
 
-    It owns what the forward sweep has kept, and only runs the reverse sweep, each time that it is called.
+    It owns the residuals of the forward sweep, and each call runs only the reverse sweep.
     """
 
     KIND, GIVEN, LIKE = "pullback", "cotangent", "value"
 
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
-        """The cotangents of the primals, one each, of their structure, shapes and dtypes.
+        """The cotangents of the primals, one each, with their structure, shapes and dtypes.
 
         cotangent: of the value's structure and shapes; numbers and arrays of other dtypes are converted if NumPy's
-        "same_kind" rule allows it. Raises ValueError or TypeError where it does not fit.
+        "same_kind" rule allows it. Raises ValueError or TypeError if it does not fit.
         """
         return self._run(cotangent)
 
@@ -207,17 +207,17 @@ class Pullback(_OfResiduals):
 class LinearFunction(_OfResiduals):
     """A function from tangents of a function's arguments to the tangent of its value.
 
-    It owns what the forward sweep has kept, and does not run the function again when it is called.
+    It owns the residuals of the forward sweep, and a call does not run the function again.
     """
 
     KIND, GIVEN, LIKE = "linear function", "tangent", "primal"
 
     def __call__(self, *tangents: Any) -> Any:
-        """The tangent of the value, of its structure, shapes and dtypes.
+        """The tangent of the value, with its structure, shapes and dtypes.
 
         tangents: of the primals' structure and shapes; numbers and arrays of other dtypes are converted if NumPy's
-        "same_kind" rule allows it. The tangent of what has no derivative is None or 0. Raises ValueError or TypeError
-        where they do not fit.
+        "same_kind" rule allows it. A primal without a derivative has the tangent None or 0. Raises ValueError or
+        TypeError if they do not fit.
         """
         return self._run(tangents)
 
@@ -225,5 +225,5 @@ class LinearFunction(_OfResiduals):
         if not isinstance(spec, StaticResult):
             return False
         if leaf is not None and np.any(leaf):
-            raise ValueError("the tangent of what has no derivative is None")
+            raise ValueError("the tangent of a primal without a derivative must be None")
         return True

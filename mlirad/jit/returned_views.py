@@ -1,4 +1,4 @@
-"""The views that a function returns, made again of NumPy's arrays.
+"""Rebuilds the views that a function returns, from NumPy arrays.
 
 Reads: an array and steps. Writes: nothing. Gives: a view that shares its memory.
 """
@@ -22,7 +22,7 @@ def view_of(array: np.ndarray, leaf: ViewResult, results: Sequence[Any]) -> np.n
         for step in steps:
             view = _seen_by(view, step)
     except ValueError:
-        # Not each step need be a view, if all of them together are: a diagonal is a slice of all elements in a line.
+        # A single step need not be a view if all steps together are: a diagonal is a slice of all elements in a line.
         parts = [step for step in steps if isinstance(step, PartStep)]
         view = _by_strides(array, [step for step in steps if not isinstance(step, PartStep)])
         for step in parts:
@@ -46,7 +46,7 @@ def _seen_by(array: np.ndarray, step: _Step) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Slice:
-    """A SliceStep whose numbers are known."""
+    """A SliceStep with known numbers."""
 
     starts: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -57,7 +57,7 @@ class _Slice:
 
 @dataclass(frozen=True)
 class _Reshape:
-    """A ReshapeStep whose numbers are known."""
+    """A ReshapeStep with known numbers."""
 
     base: tuple[int, ...]
     shape: tuple[int, ...]
@@ -99,8 +99,8 @@ def _slice(array: np.ndarray, step: _Slice) -> np.ndarray:
 
 
 def _by_strides(array: np.ndarray, steps: Sequence[_Placed]) -> np.ndarray:
-    """The view, its strides being the distances of neighbours in memory. A copy where no strides give its elements: the
-    array lies in memory in another order than NumPy's would."""
+    """The view, with strides computed from the distances of neighbours in memory. A copy if no strides give its
+    elements: the array lies in memory in another order than NumPy's would."""
     last = steps[-1]
     shape = last.repeats if isinstance(last, _Slice) else last.shape
 
@@ -123,7 +123,7 @@ def _by_strides(array: np.ndarray, steps: Sequence[_Placed]) -> np.ndarray:
 
 
 def _offsets(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
-    """How far each element is from the first one in memory, in bytes."""
+    """The distance of each element from the first one in memory, in bytes."""
     offsets = np.zeros(shape, np.int64)
     for axis, stride in enumerate(strides):
         offsets += np.arange(shape[axis]).reshape(-1, *(1 for _ in shape[axis + 1 :])) * stride
@@ -131,14 +131,14 @@ def _offsets(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
 
 
 def _copied(array: np.ndarray, steps: Sequence[_Placed]) -> np.ndarray:
-    """What the steps give of an array, as a copy where it is no view."""
+    """The result of the steps on an array, as a copy if it is not a view."""
     for step in steps:
         array = array.reshape(step.shape) if isinstance(step, _Reshape) else _seen_by(array, step)
     return array
 
 
 def _below(step: _Placed, index: Sequence[int]) -> tuple[int, ...]:
-    """The index in the base of the element that has `index` in the step's result."""
+    """The index in the base of the element at `index` in the step's result."""
     if isinstance(step, _Reshape):
         return tuple(map(int, np.unravel_index(np.ravel_multi_index(tuple(index), step.shape), step.base)))
     if isinstance(step, WindowsStep):

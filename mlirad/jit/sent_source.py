@@ -1,6 +1,7 @@
-"""The texts that kernels take along to other processes, for functions that are in no file, such as in a notebook.
+"""The source texts that pickled kernels carry, for functions that are in no file, such as in a notebook.
 
-Reads: functions and what they mention. Writes: nothing. Leaves: texts by file name, as `frontend/texts.py` takes them.
+Reads: functions and the objects that they refer to. Writes: nothing. Leaves: texts by file name, for
+`frontend/texts.py`.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ _DATA = (int, float, complex, str, bytes, np.generic, np.ndarray)
 
 
 def texts_for(function: Any) -> dict[str, list[str]]:
-    """The texts of a function and of what it mentions, if they are in no file that others could read."""
+    """The texts of a function and of the functions that it refers to, if no readable file has them."""
     texts: dict[str, list[str]] = {}
-    seen: dict[int, Any] = {}  # the objects too, or an id could be used again
+    seen: dict[int, Any] = {}  # the objects too, because an id could be reused
     work = [function]
     while work:
         value = plain(work.pop())

@@ -1,7 +1,7 @@
-"""Finds the code for a call whose arrays share memory, where the code for separate arrays would be wrong.
+"""Finds the code for a call with arrays that share memory, if the code for separate arrays would be wrong.
 
-Reads: the values of a call. Writes: the codes it keeps, by how the arrays share memory. Leaves: getting
-code, which it asks `Recompile` for.
+Reads: the values of a call. Writes: the codes that it keeps, by how the arrays share memory. Leaves: compiling, which
+`Recompile` does.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from mlirad.frontend.aliases import Alias
 
 MAX_ALIASED = 16
-"""For how many ways to share memory code is kept."""
+"""How many ways to share memory have their code kept."""
 
 
 class Code(Protocol):
-    """Code that is right for some calls."""
+    """Code that is valid for some calls."""
 
     def fits(self, leaves: Sequence[Any]) -> bool: ...
 
@@ -37,7 +37,7 @@ CodeT_co = TypeVar("CodeT_co", bound=Code, covariant=True)
 
 
 class Recompile(Protocol[CodeT_co]):
-    """Gets code of the same function and signature, for arrays that share memory."""
+    """Gets code for the same function and signature, for arrays that share memory."""
 
     def from_disk(self, leaves: Sequence[Any], sharing: Sequence[Any]) -> CodeT_co | None:
         """The code that an earlier process compiled for this `sharing` (as JSON), if any."""
@@ -54,7 +54,7 @@ class Recompile(Protocol[CodeT_co]):
 
 @dataclass(eq=False)
 class SharedMemory(Generic[CodeT]):
-    """The codes of one specialisation for arrays that share memory. is_aliased: it is one of these codes itself."""
+    """The codes of a specialisation for arrays that share memory. is_aliased: it is itself one of these codes."""
 
     inputs: tuple[Input, ...]
     captures: Sequence[Capture]
@@ -67,13 +67,13 @@ class SharedMemory(Generic[CodeT]):
         self._lock = forking.new_lock()
 
     def codes(self) -> list[CodeT]:
-        """All that are kept."""
+        """All kept codes."""
         return [each for codes in self._codes.values() for each in codes]
 
     def code_for(self, leaves: Sequence[Any], values: Sequence[Any], written: Sequence[int]) -> CodeT:
-        """The code for arrays that share memory as these values do: they are one array, and views of it.
+        """The code for arrays that share memory in the same way as these values: one array, and views of it.
 
-        written: the numbers of the inputs that the code writes. Raises ValueError where they are no such views.
+        written: the numbers of the inputs that the code writes. Raises ValueError if they are not such views.
         """
         groups = shared_groups(values, written)
         likely = self._pattern(groups, values, is_sure=False)
@@ -93,7 +93,7 @@ class SharedMemory(Generic[CodeT]):
         return self._keep(pattern, code)
 
     def require_harmless(self, leaves: Sequence[Any], values: Sequence[Any], arrays: Sequence[int]) -> None:
-        """Raises DifferentiationError where a function that is differentiated writes what shares memory."""
+        """Raises DifferentiationError if a differentiated function writes arrays that share memory."""
         groups = tuple(tuple(self.inputs[number].key for number in group) for group in shared_groups(values, arrays))
         if groups not in self._harmless:
             with forking.whole():
@@ -122,8 +122,8 @@ class SharedMemory(Generic[CodeT]):
         return aliases
 
     def _as_json(self, pattern: Sequence[Overlap]) -> list[Any]:
-        """A pattern as JSON that says the same in every process; nothing where it is of captured arrays, whose numbers
-        depend on what was compiled before."""
+        """A pattern as JSON that means the same in every process; empty for captured arrays, because their
+        numbers depend on earlier compilations."""
         keys = [(self.inputs[each.part].key, self.inputs[each.base].key) for each in pattern]
         if any(key < 0 for pair in keys for key in pair):
             return []

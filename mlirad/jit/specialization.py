@@ -1,10 +1,10 @@
-"""One compiled form of a function: for one signature, with the static values and the guards that it was built under.
+"""A compiled version of a function: for one signature, with the static values and guards of its build.
 
-Reads: what was built, and its code. Writes: the caller's arrays and containers. Gives: a callable on the leaves of the
-arguments. Leaves: where code comes from, which is `compilation.py`'s.
+Reads: the built function and its code. Writes: the caller's arrays and containers. Gives: a callable on the leaves of
+the arguments. Leaves: compiling, which `compilation.py` does.
 
 A call turns `leaves`, one for each leaf of the arguments, into `values`, one for each input of the code, and the code's
-`results` into what the function returns.
+`results` into the function's return value.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _PYTHON_INT = ScalarLeaf(np.dtype(np.int64), weak=True)
 
 @dataclass(eq=False)
 class Specialization:
-    """Compiled code, and how the leaves of a call become its arguments and its results the caller's values.
+    """Compiled code, with the conversion of leaves to its inputs and of its results to the caller's values.
 
-    signature: what it was built for; `static` are the leaves whose values the frontend turned out to need.
+    signature: what it was built for; `static` are the leaves with values that the frontend needed.
     """
 
     built: Interface
@@ -49,7 +49,7 @@ class Specialization:
     is_aliased: bool = False
     slow_calls: int = 0
     plan: CallPlan | None = None
-    """How calls go without Python, once `fast_calls.plan_for` has asked for it; None also where they cannot."""
+    """The plan for calls without Python, after `fast_calls.plan_for` has made it; None also if there can be none."""
     is_planned: bool = False
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class Specialization:
         self._returned = Returned(built.structure, built.results)
         self._takes_leaves = tuple(each.leaf_number for each in self.inputs) == tuple(range(len(self.signature.leaves)))
         self.written = [number for number, each in enumerate(self.inputs) if each.is_written]
-        # Donated arrays that hold results. Only the code knows which, if its target takes any.
+        # Donated arrays that hold results. Only the code knows which, if its target uses any.
         taken = self.artifact.inputs_with_results(built.name)
         self.donated = [number for number, each in enumerate(self.inputs) if number in taken and not each.is_written]
         self._arrays = [
@@ -76,7 +76,7 @@ class Specialization:
             if each.leaf_number is not None and self.signature.leaves[each.leaf_number] == _PYTHON_INT
         ]
         self.guards = [each for each in built.guards if not each.is_of_module]
-        # Most guards are of two kinds that are quickly asked.
+        # Most guards are of two kinds that are quick to check.
         self._codes = [(each.value, each.code) for each in self.guards if each.code is not None]
         of_globals = [each for each in self.guards if each.code is None and each.is_of_global]
         in_globals = [(each.path.function.__globals__, each.path.name, each.value) for each in of_globals]
@@ -85,19 +85,19 @@ class Specialization:
         self._of_modules = [(vars(each.function), each.steps[0][1], each.fetch()) for each in of_modules]
         self._in_namespaces = [*in_globals, *self._of_modules]
         dtypes = dtypes_of(built.results, [*built.written.values(), *built.captures_written.values()])
-        # Residuals are one result of the function that was built, and any number of the compiled one's.
+        # Residuals are one result of the built function, and any number of results of the compiled one.
         self._handle = next((leaf for leaf in built.results if isinstance(leaf, ResidualsResult)), None)
         count = self.artifact.result_count(built.name)
         self._residuals = count - len(dtypes) + 1 if self._handle is not None else 0
         self.dtypes: list[np.dtype | None] = [None] * count
         for index, dtype in dtypes.items():
             if dtype is None:
-                continue  # also the handle, which may represent no residual at all
+                continue  # including the handle, which may represent no residual at all
             is_after = self._handle is not None and index > self._handle.index
             self.dtypes[index + self._residuals - 1 if is_after else index] = dtype
 
     def fits(self, leaves: Sequence[Any]) -> bool:
-        """Whether this code is right for a call whose signature fits: static values, guards, captures."""
+        """Whether this code is valid for a call with a matching signature: static values, guards, captures."""
         for number, known in self.static.items():
             if StaticLeaf(leaves[number]) != known:
                 return False
@@ -128,7 +128,7 @@ class Specialization:
     def containers(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
         """The lists, dicts and dataclasses that the code may change.
 
-        Raises ValueError where one is passed twice, for which the code is wrong.
+        Raises ValueError if one is passed twice, because the code is wrong for that.
         """
         if not self.built.changes_copies:
             return ()
@@ -138,14 +138,14 @@ class Specialization:
         return containers_of(self.signature, args, kwargs)
 
     def received(self, leaves: Sequence[Any]) -> Sequence[Any]:
-        """The values of the inputs of the code: some of the leaves, and captured arrays."""
+        """The values of the code's inputs: some of the leaves, and captured arrays."""
         return leaves if self._takes_leaves else arguments.gather(self.inputs, leaves)
 
     def __call__(self, leaves: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
         """containers: see `containers`."""
         values = self.received(leaves)
         for number in self._integers:
-            # The slots have room for unsigned integers too, and would not notice.
+            # The slots can also hold unsigned integers, and would not notice.
             if not -(1 << 63) <= values[number] < 1 << 63:
                 raise OverflowError(f"{self.inputs[number].name}, {values[number]}, does not fit in 64 bits")
         if self.checks_copies and overlapping(values, self._arrays):
@@ -165,7 +165,7 @@ class Specialization:
             with self._locks(values):
                 results = self.artifact.invoke(built.name, values, self.dtypes)
         finally:
-            # Also where the kernel raised: what was written before stays written, as in NumPy.
+            # Also if the kernel raised: earlier writes stay, as in NumPy.
             arguments.write_back(copies)
         if len(captured) < len(built.captures):
             captured = [each.path.fetch() for each in built.captures]  # some are views of other arguments
@@ -177,7 +177,7 @@ class Specialization:
         return value
 
     def _locks(self, values: Sequence[Any]) -> AbstractContextManager[None]:
-        """The locks that the code needs of the caller, of generators that it draws from."""
+        """The locks of the generators that the code draws from."""
         if not self._generators or self.artifact.locks_generators:
             return nullcontext()
         return locked([values[number] for number in self._generators])
@@ -188,7 +188,7 @@ class Specialization:
         return ran.artifact.last_memory(ran.built.name)
 
     def _with_pullback(self, results: Sequence[Any]) -> Sequence[Any]:
-        """The results, one per result that the function was built with."""
+        """The results, one per result of the built function."""
         handle = self._handle
         if handle is None:
             return results

@@ -1,1 +1,1 @@
-"""Transforms of functions as frozen descriptors: user code may mention them in a kernel, `jit` makes them callable."""
+"""Transforms of functions as frozen descriptions: programs may use them in kernels, and `jit` makes them callable."""

@@ -8,13 +8,13 @@ from typing import Any
 Argnums = int | str | tuple[int | str, ...]
 
 
-"""The arguments to differentiate with respect to, by number or by name; one of them gives one gradient, not a tuple."""
+"""The arguments to differentiate with respect to, by number or name; a single one gives a gradient, not a tuple."""
 
 
 def argnums_of(argnums: Any = None, grad_position: Any = None, argnames: str | Sequence[str] | None = None) -> Argnums:
     """The arguments that a transform names: `argnums` (`grad_position` is the same) or `argnames`, or both.
 
-    Raises TypeError for other things than ints and names, ValueError for an argument that is named twice.
+    Raises TypeError for anything other than ints and names, ValueError for an argument that is named twice.
     """
     numbers = argnums if grad_position is None else grad_position
     if numbers is None and argnames is None:
@@ -39,7 +39,7 @@ def _all_of(given: Any, kind: type, option: str, wanted: str) -> tuple[Any, ...]
 
 
 def spelled(argnums: Argnums) -> str:
-    """The options by which arguments are chosen."""
+    """The options that choose the arguments, as text."""
     items = argnums if isinstance(argnums, tuple) else (argnums,)
     numbers, names = [x for x in items if not isinstance(x, str)], [x for x in items if isinstance(x, str)]
     options = (("argnums", numbers), ("argnames", names))

@@ -56,9 +56,9 @@ class Jvp(Request):
 
 @dataclass(frozen=True, eq=False)
 class Paths(Jvp):
-    """Called with (primals, counts), two tuples; gives how many paths of dependence lead to each number of the result.
+    """Called with (primals, counts), two tuples; counts the paths of dependence to each number of the result.
 
-    counts: how many lead to each number of the primals.
+    counts: the number of paths to each number of the primals.
     """
 
     @property
@@ -68,7 +68,7 @@ class Paths(Jvp):
 
 @dataclass(frozen=True, eq=False)
 class Sparse(Request):
-    """A derivative that is a matrix of scipy.sparse, which compiled functions do not have."""
+    """A derivative as a matrix of scipy.sparse. Compiled functions cannot compute it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Hvp(Jvp):
 class Jacobian(Request):
     """All derivatives of a function with respect to the arguments `argnums`: in forward mode, or in reverse mode.
 
-    For each leaf of the result, what `Grad` gives; has_aux: the function returns (value, aux).
+    For each leaf of the result, the same as `Grad`; has_aux: the function returns (value, aux).
     """
 
     argnums: Argnums = 0
@@ -116,7 +116,8 @@ class Hessian(Request):
 
 @dataclass(frozen=True, eq=False)
 class Vjp(Request):
-    """Called with the primals; gives out and what the pullback needs. has_aux: the function returns (out, aux)."""
+    """Called with the primals; gives out and the residuals of the pullback. has_aux: the function returns (out,
+    aux)."""
 
     has_aux: bool = False
 
@@ -127,7 +128,7 @@ class Vjp(Request):
 
 @dataclass(frozen=True, eq=False)
 class Implicit(Request):
-    """The solution of an equation that a function is: called with (x0, *params). options: names and values."""
+    """The solution of an equation given by a function: called with (x0, *params). options: names and values."""
 
     kind: str = "root"
     options: tuple[tuple[str, Any], ...] = ()

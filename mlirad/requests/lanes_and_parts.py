@@ -19,11 +19,11 @@ class AxesByKey:
 Axes = int | None | tuple[Any, ...] | AxesByKey
 
 
-"""The axis of every array in a pytree that lanes run along; of a container, the axes of its items; None: no axis."""
+"""The axis of the lanes in every array of a pytree; for a container, the axes of its items; None: no axis."""
 
 
 def axes_of(given: Any) -> Axes:
-    """`in_axes` or `out_axes` as a request keeps them. Raises TypeError for what is neither an axis nor a container."""
+    """`in_axes` or `out_axes` as a request stores them. Raises TypeError if it is neither an axis nor a container."""
     if given is None or (isinstance(given, int) and not isinstance(given, bool)):
         return given
     if isinstance(given, AxesByKey):
@@ -34,12 +34,13 @@ def axes_of(given: Any) -> Axes:
         return AxesByKey(tuple((key, axes_of(each)) for key, each in given.items()))
     if is_dataclass(given) and not isinstance(given, type):
         return axes_of({field.name: getattr(given, field.name) for field in fields(given)})
-    raise TypeError(f"an axis of vmap is an int or None, or they stand in tuples, lists and dicts, not {given!r}")
+    raise TypeError(f"an axis of vmap is an int or None, or a tuple, list or dict of these, not {given!r}")
 
 
 @dataclass(frozen=True, eq=False)
 class Vmap(Request):
-    """The function of each lane of its arguments, the results stacked. in_axes: an item for each argument, or one."""
+    """The function applied to each lane of its arguments, with stacked results. in_axes: one for each argument, or
+    one."""
 
     in_axes: Axes = 0
     out_axes: Axes = 0
@@ -51,18 +52,18 @@ class Vmap(Request):
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint(Request):
-    """The function itself. Reverse mode keeps its arguments, and runs it again for what else it needs of it."""
+    """The function itself. Reverse mode keeps its arguments, and runs it again to recover other values."""
 
     @property
     def summary(self) -> str:
-        return f"{name_of(self.function)}, whose arguments alone reverse mode keeps."
+        return f"{name_of(self.function)}; reverse mode keeps only its arguments."
 
 
 @dataclass(frozen=True, eq=False)
 class Accumulate(Request):
-    """The mean or the sum of what the function gives for `parts` equal parts of its arguments.
+    """The mean or the sum of the function's values for `parts` equal parts of its arguments.
 
-    in_axes: the axes that are cut, as of Vmap; None: axis 0 of all arguments except the first. reduce: "mean", "sum".
+    in_axes: the axes that are split, as in Vmap; None: axis 0 of all arguments except the first. reduce: "mean", "sum".
     """
 
     parts: int = 1

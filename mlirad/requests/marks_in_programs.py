@@ -1,4 +1,4 @@
-"""Functions that programs call to instruct a transform."""
+"""Functions that programs call to give instructions to a transform."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def stop_gradient(x: X) -> X:
 
 
 def checkpointed(loop: X, how: str | int) -> X:
-    """`loop` itself, whose reverse sweep keeps only a few states and runs the trips again from them.
+    """`loop` itself. Its reverse sweep keeps only a few states and runs the trips again from them.
 
     Write `for i in mlirad.checkpointed(range(n), how)` or `while mlirad.checkpointed(condition, how)`. how: "sqrt"
     keeps about sqrt(n) states and the tape of as many trips, and each trip runs three times. "binomial" keeps about
@@ -32,9 +32,9 @@ def checkpointed(loop: X, how: str | int) -> X:
 
 
 def require_checkpointing(how: object) -> None:
-    """Raises ValueError for what is no way to checkpoint a loop."""
+    """Raises ValueError if this is not a way to checkpoint a loop."""
     is_number = isinstance(how, int) and not isinstance(how, bool) and how >= 1
     if not is_number and how not in ("sqrt", "binomial"):
         raise ValueError(
-            f"a loop is checkpointed by 'sqrt', 'binomial', or a number of states from 1 on, not by {how!r}"
+            f"a loop is checkpointed by 'sqrt', 'binomial', or a positive number of states, not by {how!r}"
         )

@@ -9,17 +9,17 @@ from typing import Any
 
 def plain(function: Any) -> Any:
     """The plain function or request under a kernel; anything else itself."""
-    # A method passes on what is asked of its function, and would lose the object that it is bound to.
+    # A method forwards attributes of its function, so it would lose the object that it is bound to.
     return function if isinstance(function, MethodType) else getattr(function, "__mlirad_function__", function)
 
 
 def is_kernel(value: object) -> bool:
-    """Whether a value is a kernel, whose class has a place for the function. Asks no code of the user's."""
+    """Whether a value is a kernel, by its class. Runs no code of the user's."""
     return any("__mlirad_function__" in vars(kind) for kind in type(value).__mro__)
 
 
 def importable(function: Any) -> Any:
-    """What pickle is to be given for a function: the kernel, if that is found under the function's name."""
+    """The object to pickle for a function: the kernel, if the function's name finds the kernel."""
     if isinstance(function, FunctionType):
         there = found(function.__module__, function.__qualname__)
         if not isinstance(there, FunctionType) and getattr(there, "__mlirad_function__", None) is function:
@@ -28,7 +28,7 @@ def importable(function: Any) -> Any:
 
 
 def found(module: str, name: str) -> Any:
-    """The object under a dotted name in a module; None if there is none."""
+    """The object with a dotted name in a module; None if there is none."""
     there: Any = sys.modules.get(module)
     for part in name.split("."):
         there = getattr(there, part, None)
@@ -36,7 +36,7 @@ def found(module: str, name: str) -> Any:
 
 
 def copied(function: FunctionType) -> FunctionType:
-    """Another function of the same code, over the same variables."""
+    """Another function with the same code and the same variables."""
     made = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )

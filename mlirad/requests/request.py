@@ -17,7 +17,7 @@ from mlirad.requests.python_functions import importable, name_of, plain
 class Request:
     """A transform of `function`, which is a plain function or another request.
 
-    Two are equal if they are the same transform of one function: of callable objects, by their identity.
+    Two requests are equal if they are the same transform of the same function; callable objects compare by identity.
     """
 
     function: Any
@@ -29,7 +29,7 @@ class Request:
         return hash(self._key())
 
     def _key(self) -> tuple[Any, ...]:
-        # A method is another object each time that it is asked for.
+        # A method is a new object at each access.
         function = self.function if isinstance(self.function, Request | MethodType) else id(self.function)
         return type(self), function, *(getattr(self, field.name) for field in fields(self)[1:])
 
@@ -46,24 +46,24 @@ class Request:
 
     @property
     def transformed(self) -> Any:
-        """The function that the transform is of, or the innermost one is."""
+        """The function that this transform, or the innermost one, transforms."""
         inner = plain(self.function)
         return inner.transformed if isinstance(inner, Request) else inner
 
     @property
     def signature(self) -> inspect.Signature | None:
-        """How it is called; None where it is called as its function is."""
+        """Its call signature; None if it is called like its function."""
         inner = plain(self.function)
         return inner.signature if isinstance(inner, Request) else None
 
     @property
     def summary(self) -> str:
-        """What it computes, in a sentence."""
+        """Describes what it computes, in a sentence."""
         return f"{self.__name__}, a transform of {name_of(self.transformed)}."
 
 
 def standing_for(transform: Any, request: Callable[..., Request]) -> None:
-    """Mark a transform: a kernel that mentions it makes the request that `request(function, ...)` is."""
+    """Mark a transform: a kernel that uses it makes the request `request(function, ...)`."""
     transform.__mlirad_transform__ = transform, request
 
 
@@ -80,7 +80,7 @@ def _made(kind: type[Request], function: Any, *rest: Any) -> Request:
 
 
 def definition_of(function: Any) -> SourceLocation | None:
-    """Where a function, or what a transform is of, is defined; not what mlirad wraps around it."""
+    """The definition of a function, or of the function that a transform wraps."""
     function = function.transformed if isinstance(function, Request) else function
     while is_own_wrapper(function):
         function = plain(function.__wrapped__)
@@ -89,7 +89,7 @@ def definition_of(function: Any) -> SourceLocation | None:
 
 
 def is_own_wrapper(function: Any) -> bool:
-    """Whether mlirad has made a function of another one."""
+    """Whether mlirad made this function from another one."""
     home = (
         str(function.__globals__.get("__name__")) if isinstance(function, FunctionType) else type(function).__module__
     )
@@ -97,8 +97,8 @@ def is_own_wrapper(function: Any) -> bool:
 
 
 def parameters_of(function: Any) -> tuple[str, ...]:
-    """The names of the positional parameters of a function, or of what a transform is of; none, where they are not
-    known."""
+    """The names of the positional parameters of a function, or of the function that a transform wraps; none if
+    unknown."""
     function = function.transformed if isinstance(function, Request) else function
     code = getattr(function, "__code__", None)
     names = () if code is None else code.co_varnames[: code.co_argcount]

@@ -1,9 +1,9 @@
-"""MindSpore's spelling of the core: functional transforms, cells, parameters, derivative rules.
+"""MindSpore's API over mlirad's core: functional transforms, cells, parameters, derivative rules.
 
     import mlirad.interop.mindspore as ms
     from mlirad.interop.mindspore import Parameter, Tensor, nn, ops
 
-It has what MindSpore's tutorials on differentiation use, with the meanings that it has there, and no more.
+It has what MindSpore's tutorials on differentiation use, with the same semantics, and no more.
 """
 
 from mlirad.interop.mindspore import modes as context

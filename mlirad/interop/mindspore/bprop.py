@@ -1,7 +1,7 @@
 """Derivative rules in MindSpore's form: `bprop(*inputs, out, dout) -> (dx, ...)`.
 
-Reads: functions, primitives and cells. Writes: the rules of functions, in the core; those of primitives and cells, in
-themselves. Leaves: objects of the core's custom_vjp.
+Reads: functions, primitives and cells. Writes: the rules of functions, in the core; the rules of primitives and cells,
+in the objects. Leaves: objects of the core's custom_vjp.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Function = Callable[..., Any]
 
 
 class WithRule:
-    """What a class has whose objects compute by `construct`, and may have a rule."""
+    """The base of classes that compute by `construct` and may have a rule."""
 
-    construct: Any  # a method of any inputs
+    construct: Any  # a method with any inputs
     _made = ("_rule", Kept.NAME)
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class WithRule:
             if kind in _getters:
                 self._take(_getters[kind])
 
-    # A copy has a rule of its own, and nothing that was made of the original.
+    # A copy has a separate rule, and nothing that was made from the original.
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: each for name, each in vars(self).items() if name not in self._made}
@@ -47,7 +47,7 @@ class WithRule:
         self._find_rule()
 
     def _take(self, getter: Callable[[Any], Function]) -> None:
-        """Let the derivative be what the getter gives."""
+        """Use the getter's rule as the derivative."""
         construct, bprop = self.construct, getter(self)
         _require_arity(bprop, construct)
 
@@ -60,7 +60,7 @@ class WithRule:
 
 
 def written(function: Any) -> Any:
-    """What the user has written of a function, or of an object that is called."""
+    """The user's function, or the called object's `construct`."""
     return function.construct if isinstance(function, WithRule) else function
 
 
@@ -69,7 +69,7 @@ _getters: dict[type, Callable[[Any], Function]] = {}
 
 
 class _BpropGetters:
-    """Registers derivative rules. For X, a function, or a class of primitives or cells:
+    """Registers derivative rules. For X, a function or a class of primitives or cells:
 
         @bprop_getters.register(X)
         def get_bprop(self):
@@ -77,7 +77,7 @@ class _BpropGetters:
                 return dx, dy
             return bprop
 
-    `self` is the function, or the object. The rule replaces the one that there is; what was compiled is compiled again.
+    `self` is the function, or the object. The rule replaces an existing one, and compiled functions are compiled again.
     """
 
     def register(self, target: Any) -> Callable[[Function], Function]:
@@ -100,7 +100,7 @@ bprop_getters = _BpropGetters()
 
 
 def _halves(compute: Function, bprop: Function) -> tuple[Function, Function]:
-    """A rule of the core's: the forward and the backward function."""
+    """A rule of the core: the forward and the backward function."""
 
     @wraps(written(compute), updated=())
     def forward(*args: Any) -> Any:
@@ -127,10 +127,10 @@ def _like(argument: Any, cotangent: Any) -> Any:
 
 
 def _require_arity(bprop: Function, function: Function) -> None:
-    """Raises DifferentiationError, at the place of bprop, where it does not take the inputs, out and dout."""
+    """Raises DifferentiationError, at the place of bprop, if it does not take the inputs, out and dout."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # a function that is written in C
+    except ValueError:  # a function written in C
         return
     inputs = [each.name for each in parameters if each.default is each.empty]
     taken = inspect.signature(bprop).parameters.values()

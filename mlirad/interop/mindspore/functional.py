@@ -1,4 +1,4 @@
-"""Functional transforms: derivatives of functions of tensors, by their arguments and by parameters around them.
+"""Functional transforms: derivatives of functions of tensors, by their arguments and by captured parameters.
 
 Reads: functions. Writes: nothing. Leaves: functions that call the core's transforms.
 """
@@ -24,10 +24,10 @@ Function = Callable[..., Any]
 def grad(
     fn: Function, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
 ) -> Function:
-    """The gradient of the sum of all numbers that fn gives, in all its outputs.
+    """The gradient of the sum of all numbers in all outputs of fn.
 
-    grad_position: the argument, or a tuple of arguments, by number; None: of none. weights: a Parameter, or a sequence
-    of them, that fn uses; their gradients follow those of the arguments. has_aux: only the first output counts, and the
+    grad_position: the argument, or a tuple of arguments, by number, or None. weights: a Parameter, or a sequence of
+    them, that fn uses; their gradients follow those of the arguments. has_aux: only the first output counts, and the
     result is (gradients, the tuple of the other outputs). return_ids: each gradient is a pair of the number of its
     argument, or the name of its parameter, and the gradient: see get_grad.
     """
@@ -44,7 +44,7 @@ def grad(
 def value_and_grad(
     fn: Function, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
 ) -> Function:
-    """All that fn gives, and its gradients: see grad."""
+    """The outputs of fn, and its gradients: see grad."""
     if grad_position is None and weights is None:
         raise ValueError("grad_position and weights are both None: there is nothing to differentiate by")
     positions = () if grad_position is None else grad_position
@@ -80,7 +80,7 @@ def value_and_grad(
 
 
 def _summed(fn: Function, has_aux: bool) -> Function:
-    """The sum of what fn gives, or of its first output; and all that it gives."""
+    """The sum of the outputs of fn, or of its first output; and all outputs."""
 
     @wraps(written(fn), updated=())
     def summed(*args: Any) -> Any:
@@ -108,7 +108,7 @@ def _with_ids(found: Any, positions: Any) -> Any:
 
 
 def get_grad(gradients: Any, identifier: int | Parameter) -> Tensor:
-    """The gradient by an argument, by its number, or by a Parameter, of what a function with return_ids gives."""
+    """The gradient by an argument (by number) or a Parameter, from the result of a function with return_ids."""
     if not isinstance(identifier, int | Parameter):
         raise TypeError(f"get_grad: the identifier is a number or a Parameter, not {identifier!r}")
     wanted = identifier.name if isinstance(identifier, Parameter) else identifier
@@ -131,7 +131,7 @@ def _pairs(gradients: Any) -> Iterator[tuple[Any, Any]]:
 
 @OncePerFunction
 def _with_aux(fn: Function) -> Function:
-    """fn, whose outputs are the first one and what comes with it: one, or a tuple."""
+    """fn with two outputs: the first one, and the rest: one output, or a tuple."""
 
     @wraps(written(fn), updated=())
     def split(*args: Any) -> Any:
@@ -148,9 +148,10 @@ def jvp(fn: Function, inputs: Any, v: Any, has_aux: bool = False) -> Any:
 
 
 def vjp(fn: Function, *inputs: Any, weights: Any = None, has_aux: bool = False) -> Any:
-    """(outputs, pull), and the other outputs with has_aux; pull(*v), for v like the outputs, is a tuple of gradients.
+    """(outputs, pull), and the other outputs with has_aux; pull(*v), with v like the outputs, gives a tuple of
+    gradients.
 
-    With weights, it is a pair: the gradients by the inputs, and those by the parameters.
+    With weights, it gives a pair: the gradients by the inputs, and those by the parameters.
     """
     function = _with_aux(fn) if has_aux else fn
     if weights is None:
@@ -170,7 +171,7 @@ def vjp(fn: Function, *inputs: Any, weights: Any = None, has_aux: bool = False) 
 
 @OncePerFunction
 def jacfwd(fn: Function, grad_position: Any = 0, has_aux: bool = False) -> Function:
-    """All derivatives, in forward mode: for each output a tensor of its shape followed by that of the argument."""
+    """All derivatives, in forward mode: for each output a tensor of its shape followed by the argument's shape."""
     return _jacobian(mlirad.jacfwd, fn, grad_position, has_aux)
 
 
@@ -195,16 +196,16 @@ def _jacobian(transform: Function, fn: Function, position: Any, has_aux: bool) -
 
 
 def recompute(block: Function, *args: Any) -> Any:
-    """block(*args), which the reverse sweep runs again instead of storing what it computes inside."""
+    """block(*args). The reverse sweep runs it again instead of storing its intermediate results."""
     return run(mlirad.checkpoint(block), *args)
 
 
 class GradientAccumulation:
-    """Sums of gradients / steps: a call adds gradients, and gives the sums after every `steps` calls, else None."""
+    """Sums of gradients / steps: a call adds gradients, and returns the sums at every `steps`-th call, else None."""
 
     def __init__(self, steps: int):
         if steps < 1:
-            raise ValueError(f"GradientAccumulation: steps is a number from 1 on, not {steps}")
+            raise ValueError(f"GradientAccumulation: steps must be 1 or more, not {steps}")
         self.steps, self._count = steps, 0
         self._sums: tuple[np.ndarray, ...] = ()
 

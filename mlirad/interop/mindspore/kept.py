@@ -1,6 +1,6 @@
-"""What is made of a function once: `ms.grad(f)(x)` in a loop compiles once.
+"""A cache of objects made from a function: `ms.grad(f)(x)` in a loop compiles once.
 
-Reads: functions and objects that are called. Writes: an attribute of theirs. Leaves: what was made, with the function.
+Reads: functions and callable objects. Writes: an attribute of theirs. Leaves: the cached objects, on the function.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mlirad.interop.mindspore.tensors import Parameter
 
 
 class Kept(dict[Hashable, Any]):
-    """What was made of `owner`. A copy of the owner has none of it."""
+    """The objects made from `owner`. A copy of the owner has none of them."""
 
     NAME = "__mindspore_kept__"
     owner: Any = None
@@ -24,7 +24,7 @@ class Kept(dict[Hashable, Any]):
 
 
 class OncePerFunction:
-    """A function of a function, `make`, that Python runs once for the same arguments; compiled code runs `make`."""
+    """A version of the function `make` that Python runs once for the same arguments; compiled code runs `make`."""
 
     def __init__(self, make: Callable[..., Any]):
         self.__mlirad_function__ = make
@@ -42,7 +42,7 @@ class OncePerFunction:
 
 
 def _kept_of(fn: Any) -> Kept | None:
-    """Where it is kept; None where there is no place."""
+    """The place of the cache; None if there is none."""
     owner = fn.__self__ if isinstance(fn, MethodType) else fn
     attributes = getattr(owner, "__dict__", None)
     if not isinstance(attributes, dict):
@@ -59,7 +59,7 @@ def _method_of(fn: Any) -> Hashable:
 
 
 def _key(value: Any) -> Hashable:
-    """Parameters by their identity: what was made keeps them alive."""
+    """Parameters by their identity: the cached objects keep them alive."""
     if isinstance(value, list | tuple):
         return tuple(_key(each) for each in value)
     return ("parameter", id(value)) if isinstance(value, Parameter) else value

@@ -1,6 +1,7 @@
 """How functions run: compiled, or op by op. MindSpore's module `context`.
 
-Reads: nothing. Writes: the mode and the target of this process. Leaves: `run`, through which all derivatives here run.
+Reads: nothing. Writes: the mode and the target of this process. Leaves: `run`, which runs all derivatives of this
+package.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from mlirad.jit.kernel import Kernel
 
 GRAPH_MODE, PYNATIVE_MODE = 0, 1
 _DEVICES = ("CPU", "Ascend")
-"""MindSpore's names of targets, which are those of the core in other letters."""
+"""MindSpore's names of targets: the core's names in another case."""
 
 
 class _Context:
@@ -31,8 +32,8 @@ _for_targets: weakref.WeakKeyDictionary[Kernel, Kernel] = weakref.WeakKeyDiction
 def set_context(*, mode: int | None = None, device_target: str | None = None) -> None:
     """Choose how functions run from now on, in all threads.
 
-    mode: GRAPH_MODE, compiled (to begin with); PYNATIVE_MODE, op by op with NumPy, by the same derivative rules.
-    device_target: "CPU", or "Ascend", the target that is simulated, in GRAPH_MODE. Raises ValueError for others.
+    mode: GRAPH_MODE (the default) compiles; PYNATIVE_MODE runs op by op with NumPy, with the same derivative rules.
+    device_target, in GRAPH_MODE: "CPU", or "Ascend", the simulated target. Raises ValueError for others.
     """
     if mode not in (None, GRAPH_MODE, PYNATIVE_MODE):
         raise ValueError(f"mode is GRAPH_MODE or PYNATIVE_MODE, not {mode!r}")
@@ -43,14 +44,14 @@ def set_context(*, mode: int | None = None, device_target: str | None = None) ->
 
 
 def get_context(name: str) -> Any:
-    """The mode ("mode"), or the target ("device_target")."""
+    """The current mode ("mode") or target ("device_target")."""
     if name not in ("mode", "device_target"):
         raise ValueError(f"there is no context {name!r}, only 'mode' and 'device_target'")
     return getattr(_current, name)
 
 
 class _Run:
-    """function(*args), in the mode that is set, on the arrays in tensors. In compiled code it is the call itself."""
+    """function(*args) in the current mode, on the arrays in tensors. In compiled code it is the call itself."""
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         arrays = arrays_in(args)

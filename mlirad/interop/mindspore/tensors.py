@@ -1,4 +1,4 @@
-"""Tensors and parameters: objects of one array. In compiled code they are that array.
+"""Tensors and parameters: objects that hold one array. In compiled code they are that array.
 
 Reads: arrays, numbers and lists. Writes: nothing. Leaves: tensors.
 """
@@ -22,15 +22,15 @@ int32, int64, bool_ = np.int32, np.int64, np.bool_
 
 @dataclass(init=False, eq=False, repr=False)
 class Tensor:
-    """An array with operators that give tensors.
+    """An array with operators that return tensors.
 
-    Python's floats become float32, as in MindSpore; NumPy's arrays keep their dtype, unless one is given.
-    requires_grad is kept and not needed: what is differentiated, `grad` says.
+    Python's floats become float32, as in MindSpore; NumPy's arrays keep their dtype, unless one is given. requires_grad
+    is stored but not used: `grad` says what is differentiated.
     """
 
     data: Any
 
-    # What tensors are in compiled code.
+    # Tensors in compiled code.
     __mlirad_array__ = "data"
 
     @staticmethod
@@ -142,7 +142,7 @@ class Tensor:
         return np.array(self.data, dtype) if copy else np.asarray(self.data, dtype)
 
     __array_ufunc__ = None
-    """NumPy leaves `array + tensor` to the tensor."""
+    """Makes NumPy leave `array + tensor` to the tensor."""
 
     def __str__(self) -> str:
         return str(self.data)
@@ -152,9 +152,9 @@ class Tensor:
 
 
 class Parameter(Tensor):
-    """A tensor that belongs to a cell and that training changes, in place: the next call of compiled code sees it.
+    """A tensor of a cell that training changes in place: the next call of compiled code sees the change.
 
-    name: of no parameter, but of its place in the cell, if none is given. requires_grad=False: not among the
+    name: by default the parameter is named after its place in the cell. requires_grad=False: it is not among the
     `trainable_params()`.
     """
 
@@ -163,7 +163,7 @@ class Parameter(Tensor):
         self.name = name
 
     def set_data(self, data: Any) -> None:
-        """Write other numbers of the same shape into it."""
+        """Overwrite it with other numbers of the same shape."""
         given = np.asarray(data_of(data))
         if given.shape != self.shape:
             raise ValueError(f"parameter {self.name} has the shape {self.shape}, not {given.shape}")
@@ -175,7 +175,7 @@ class Parameter(Tensor):
 
 
 def _array(data: Any, dtype: Any) -> Any:
-    """The array of a tensor; in compiled code also a number."""
+    """The array of a tensor; in compiled code it may be a number."""
     data = data_of(data)
     if isinstance(data, np.ndarray | np.generic) or not isinstance(data, int | float | list | tuple):
         return data if dtype is None else np.asarray(data, dtype)
@@ -184,7 +184,7 @@ def _array(data: Any, dtype: Any) -> Any:
 
 
 def data_of(value: Any) -> Any:
-    """The array in a tensor; anything else itself."""
+    """The array in a tensor; any other object unchanged."""
     return value.data if isinstance(value, Tensor) else value
 
 
@@ -210,12 +210,12 @@ def require_floats(parameters: Iterable[Parameter]) -> None:
     """Raises DTypeError (a TypeError) for a parameter that has no derivative."""
     for each in parameters:
         if each.dtype.kind != "f":
-            message = f"parameter {each.name!r} is of {each.dtype}, and has no derivative"
-            raise DTypeError(message, _line_of_user(), "make it of floats, or with requires_grad=False")
+            message = f"parameter {each.name!r} has dtype {each.dtype}, and so no derivative"
+            raise DTypeError(message, _line_of_user(), "use floats, or requires_grad=False")
 
 
 def _line_of_user() -> SourceLocation | None:
-    """Where the code outside of this package is."""
+    """The place of the caller outside of this package."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back

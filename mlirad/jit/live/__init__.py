@@ -1,1 +1,1 @@
-"""Functions that Python itself runs, while what they compute is recorded to be differentiated."""
+"""Functions that Python itself runs while their computations are recorded for differentiation."""

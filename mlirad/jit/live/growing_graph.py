@@ -1,6 +1,6 @@
 """A graph of steps that grows while Python runs, and the walk back through it.
 
-Reads: steps, and a cotangent. Writes: nothing but what it releases. Gives: the cotangents of what the graph began with.
+Reads: steps, and a cotangent. Writes: only the memory that it releases. Gives: the cotangents of the graph's leaves.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from mlirad.location import SourceLocation
 _numbers = count()
 
 Call = Callable[[Any, Any, dict[str, Any], bool], Any]
-"""Calls a function so that the graph grows: (function, args, named arguments, whether it is compiled)."""
+"""Calls a function and adds the call to the graph: (function, args, named arguments, whether it is compiled)."""
 
 
 class GraphError(CompileError, RuntimeError):
-    """A graph that cannot grow, or cannot be walked, at the line of the step that it is about."""
+    """A graph that cannot grow or be walked, with the line of the step in question."""
 
     def __init__(self, message: str, location: SourceLocation | None = None):
         super().__init__(message, location or place())
@@ -34,9 +34,10 @@ class GraphError(CompileError, RuntimeError):
 class CallNode:
     """A call in the graph; a leaf has no call, and no inputs.
 
-    next_functions: the nodes that its inputs come from, and their places among the results there. call: its step, its
-    inputs as the caller holds them, its constants, its pullback and the structure of its result. results: their shapes
-    and dtypes. watchers: who wants the cotangents of results, by their places. tapes: how many record it.
+    next_functions: for each input, the node that computed it, and its position among that node's results. call: its
+    step, its inputs as the caller holds them, its constants, its pullback and the structure of its result. results:
+    their shapes and dtypes. watchers: the receivers of the results' cotangents, by position. tapes: how many tapes
+    record it.
     """
 
     def __init__(self, next_functions: Sequence[tuple[Any, int]] = (), call: Any = None, results: Sequence[Any] = ()):
@@ -64,10 +65,10 @@ class CallNode:
 def sweep(
     begin: tuple[CallNode, int], cotangent: Any, call: Call | None, keep: bool, among: Container[CallNode] | None
 ) -> dict[CallNode, list[Any]]:
-    """The cotangents of the results of nodes: of leaves, of what is watched, and with `among`, of all nodes there.
+    """The cotangents of leaves, of watched results, and of the results of all nodes in `among`.
 
-    Each node runs once, after all that use it: later nodes have greater numbers. keep: else each node's memory is
-    released when it has run. among: the nodes to walk through, besides leaves; None: all.
+    Each node runs once, after all nodes that use it: later nodes have greater numbers. keep: do not release a node's
+    memory when it has run. among: the nodes to walk through, besides leaves; None: all.
     """
     found: dict[CallNode, list[Any]] = {}
     queue: list[tuple[int, CallNode]] = []

@@ -1,7 +1,7 @@
-"""Calls of derivatives whose function runs in Python: `with mlirad.disable_jit()`.
+"""Calls of derivatives of functions that run in Python: `with mlirad.disable_jit()`.
 
-Reads: a transform of a function, and a call. Writes: what the function writes. Gives: what the compiled transform
-gives.
+Reads: a transform of a function, and a call. Writes: what the function writes. Gives: the result of the compiled
+transform.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from mlirad.signature import ScalarLeaf, leaves_of, signature_of
 
 
 def call(request: Request, options: Options, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """The transform of a call. Its function runs once, in Python; what it computes is differentiated op by op."""
+    """The transform applied to a call. Its function runs once, in Python; the recording is differentiated op by op."""
     function: Any = request
     has_lanes = False
     while isinstance(function, Request):
         has_lanes |= isinstance(function, Vmap)
         function = plain(function.function)
     interpreted = Interpreted(request, options=options)
-    # What SciPy computes of sparse matrices, and what a generator draws, cannot be recorded.
+    # SciPy's computations on sparse matrices, and draws of a generator, cannot be recorded.
     is_opaque = tree.opaque_kind_in(tree.flatten((args, dict(kwargs)))[1]) is not None
     if has_lanes or is_opaque or not isinstance(function, FunctionType):
         return interpreted(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Runs a function through the interpreter in place of a target, as `mlirad.jit` runs it natively.
+"""Runs a function in the evaluator instead of on a target.
 
 Reads: a function, or a request, and calls. Writes: the arguments that the function writes. Gives: its value.
 """
@@ -33,7 +33,7 @@ from mlirad.xdsl_support.verify import verify_dominance
 
 
 class InterpretedArtifact(Artifact):
-    """A module of stage tensor, autodiff or optimized, run op by op. watch: makes what looks on in a call."""
+    """A module of stage tensor, autodiff or optimized, run op by op. watch: makes the observer of a call."""
 
     def __init__(self, module: ModuleOp, watch: Callable[[], Watch] | None = None):
         self.module = module
@@ -48,7 +48,7 @@ class InterpretedArtifact(Artifact):
         function = self._function(name)
         watch, own = None, values
         if self.watch is not None:
-            # One array may be several arguments, which a watch could not distinguish.
+            # The same array may be several arguments, which a watch could not distinguish.
             watch, own = self.watch(), [np.array(each)[()] for each in values]
             watch.started(function, own)
         try:
@@ -60,7 +60,7 @@ class InterpretedArtifact(Artifact):
             watch.ended(results)
         for index, number in written_by(function).items():
             values[index][...] = results[number]
-        # One value may be several results, which are arrays of their own.
+        # The same value may be several results, which are separate arrays.
         return tuple(each.copy() if isinstance(each, np.ndarray) else each for each in results)
 
     def _function(self, name: str) -> func.FuncOp:
@@ -70,10 +70,9 @@ class InterpretedArtifact(Artifact):
 
 
 class Interpreted:
-    """A function, or a request, that is compiled up to a stage and interpreted there; once for calls of one kind.
+    """A function, or a request, that is compiled up to a stage and interpreted there; once for calls of the same kind.
 
-    watch: makes what looks on in a call of what was built. keeps_rules: calls of functions with derivative rules of
-    their own stay calls.
+    watch: makes the observer of a call. keeps_rules: calls of functions with custom derivative rules stay calls.
     """
 
     def __init__(
@@ -109,7 +108,7 @@ class Interpreted:
         aliases: Mapping[int, Alias] | None = None,
         captures: Sequence[Capture] = (),
     ) -> Specialization:
-        """What `mlirad.jit` would compile, verified after each stage."""
+        """The module that `mlirad.jit` would compile, verified after each stage."""
         try:
             return self._built(asked, leaves, aliases, captures, shares_calls=True)
         except CompileError:
@@ -129,7 +128,7 @@ class Interpreted:
         )
         module = built.module
         verify(module)
-        # Who looks on wants to see the trips of loops.
+        # An observer wants to see the trips of loops.
         differentiate = partial(pipeline.differentiate, raises_loops=False, keeps_rules=self.keeps_rules)
         optimize = partial(pipeline.optimize, raises_loops=False)
         for name, run in ((stages.AUTODIFF, differentiate), (stages.OPTIMIZED, optimize)):

@@ -1,6 +1,6 @@
-"""What a function is given that runs in Python: numbers and arrays with their values, and what they were computed of.
+"""The numbers and arrays that a recorded Python function computes with: their values, and how they were computed.
 
-Reads: what is done with them. Writes: through the recording, what it is in IR. Gives: the same as NumPy.
+Reads: operations on them. Writes: the operations as IR, through the recording. Gives: the same results as NumPy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mlirad.requests.request import Request
 
 
 class Recorder(Protocol):
-    """What records: see recording.py."""
+    """The recording: see recording.py."""
 
     dropped: list[str]
 
@@ -74,21 +74,21 @@ class RecordedValue(HoldsValue):
 
     @property
     def __mlirad_value__(self) -> Value:
-        """It is a variable of the program: what is computed meanwhile may give its array another number."""
+        """The number is a variable of the program: later computations may give its array another number."""
         return self._recording.variable(self._name)
 
     def _value(self) -> Any:
-        """What it is now."""
+        """Its current value."""
         value = self.__mlirad_value__
         assert type(value) is Ref or type(value) is Traced
         return self._recording.value_of(value)
 
     @property
     def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]  # it is never set
-        """For isinstance, it is what NumPy or Python has."""
+        """For isinstance, its class is NumPy's or Python's."""
         return type(self._value())
 
-    # As text, in a debugger and in conditions it is what it is now.
+    # As text, in a debugger and in conditions it has its current value.
 
     def __repr__(self) -> str:
         return repr(self._value())
@@ -107,7 +107,7 @@ class RecordedValue(HoldsValue):
 
     def __round__(self, *places: int) -> Any:
         if places:
-            raise TypeError(f"round(x, n) of a number that is differentiated; {_NUMPYS}")
+            raise TypeError(f"round(x, n) of a differentiated number; {_NUMPYS}")
         return round(self._value())
 
     def __index__(self) -> int:
@@ -125,7 +125,7 @@ class RecordedValue(HoldsValue):
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         raise TypeError(f"this would lose the derivatives of an array: {_NUMPYS}")
 
-    # What is computed with it is recorded.
+    # Computations with it are recorded.
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         function = ufunc if method == "__call__" else getattr(ufunc, method)
@@ -203,12 +203,12 @@ for _name, _kind in {
 
 
 def recording_of(value: Any) -> Recorder | None:
-    """The recording of the recorded values in this one; None if there are none."""
+    """The recording of the recorded values inside a value; None if there are none."""
     return next((found._recording for found in recorded_in(value)), None)
 
 
 def recorded_in(value: Any, seen: set[int] | None = None) -> Iterator[RecordedValue]:
-    """The recorded values in this one. A function holds what it captures."""
+    """The recorded values inside a value. A function contains its captures."""
     seen = set() if seen is None else seen
     if type(value) is RecordedValue:
         yield value
@@ -219,7 +219,7 @@ def recorded_in(value: Any, seen: set[int] | None = None) -> Iterator[RecordedVa
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    """What a container holds, or a function, or what a transform is of."""
+    """The items of a container, the captures of a function, or the function of a transform."""
     if type(value) in (list, tuple):
         return value
     if type(value) is dict:

@@ -1,8 +1,8 @@
 """A run of a function in Python: each step is computed at once, and written as IR.
 
-Reads: the values of a call; what the function does with recorded numbers and arrays. Writes: ops, by the parts of the
-frontend that interpret the function elsewhere, and their values, by the evaluator. Leaves: a straight line of ops,
-which is differentiated as any other.
+Reads: the values of a call, and the function's operations on recorded numbers and arrays. Writes: ops, with the
+frontend's interpreter parts, and their values, with the evaluator. Leaves: straight-line ops, which are differentiated
+like any others.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OWN = str(Path(__file__).parents[2])
 _NUMPY = str(Path(np.__file__).parent)
 
 
-_ENDED = "the function that has computed this number or array has ended: return it, or keep its text"
+_ENDED = "the function that computed this number or array has ended: return it, or keep its text"
 
 
 class NoOneValue(Exception):
@@ -53,13 +53,13 @@ class NoOneValue(Exception):
 
 
 class Recording:
-    """One run. values: the leaves of the call, by their numbers."""
+    """One run. values: the leaves of the call, by number."""
 
     def __init__(self, function: FunctionType, values: Sequence[Any]):
         self.function = function
         self.values = values
         self._environment: dict[int, Any] = {}
-        self._kept: list[SSAValue] = []  # the environment has them by identity
+        self._kept: list[SSAValue] = []  # the environment finds them by identity
         self._operands: dict[int, SSAValue] = {}
         self._last: dict[Block, Operation | None] = {}
         self._context: Context | None = None
@@ -67,7 +67,7 @@ class Recording:
         """The names of recorded values that nothing refers to any more."""
         self._numbers = count()
 
-    # What the frontend asks; see `context.Live`.
+    # The frontend's interface; see `context.Live`.
 
     def start(self, arguments: Sequence[SSAValue], keys: Sequence[int]) -> None:
         for argument, key in zip(arguments, keys, strict=True):
@@ -123,7 +123,7 @@ class Recording:
         self._environment[id(ssa)] = value
 
     def _evaluated(self, ssa: SSAValue) -> Any:
-        """The value of an SSA value, of this block or of one around it. Raises NoOneValue."""
+        """The value of an SSA value, of this block or an enclosing one. Raises NoOneValue."""
         if id(ssa) not in self._environment:
             if (operand := self._operands.get(id(ssa))) is not None:
                 self._note(ssa, self._evaluated(operand))
@@ -152,7 +152,7 @@ class Recording:
             self._note(result, value)
 
     def _expanded(self, op: Operation, operands: Sequence[Any]) -> Sequence[Any]:
-        """What a request or a call gives, in a module of its own."""
+        """The result of a request or a call, computed in a separate module."""
         block = Block(arg_types=[operand.type for operand in op.operands])
         copy = op.clone(dict(zip(op.operands, block.args, strict=True)))
         block.add_ops([copy, func.ReturnOp(*copy.results)])
@@ -163,7 +163,7 @@ class Recording:
         return Evaluator(module).call(main, operands)
 
     def advance(self) -> None:
-        """Run the ops that have been written since the last time: what they check may fail."""
+        """Run the ops that have been written since the last time: their checks may fail."""
         block = insertion_point().block
         last = self._last.get(block)
         op = block.first_op if last is None else last.next_op
@@ -174,7 +174,7 @@ class Recording:
             op = op.next_op
 
     def value_of(self, value: Ref | Traced) -> Any:
-        """What a number or an array is now: a Python number, a NumPy number or a new array."""
+        """The current value of a number or an array: a Python number, a NumPy number or a new array."""
         with self._step():
             expr = self.context.read(value).contents if isinstance(value, Ref) else value.expr
             found = self._evaluated(expr.value)
@@ -183,7 +183,7 @@ class Recording:
         return value.kind(found) if value.weak else value.dtype.type(found)
 
     def taken(self, value: Any) -> Any:
-        """What NumPy has made for the function: an array of floats may be written, and is recorded."""
+        """A value that NumPy has made for the function: an array of floats may be written, and is recorded."""
         is_made = type(value) is np.ndarray and value.dtype.kind == "f"
         return self.recorded(self._array(value)) if is_made else value
 
@@ -197,7 +197,7 @@ class Recording:
         return value._value() if type(value) is RecordedValue else value
 
     def to_python(self, value: Value) -> Any:
-        """What the function sees of a value: floats and arrays are recorded, other numbers are what they are."""
+        """The object that the function sees for a value: floats and arrays are recorded, other numbers are plain."""
         value = self.context.use(value)
         match value:
             case Ref():
@@ -244,7 +244,7 @@ class Recording:
         return outside_objects.object_value(context, value, None)
 
     def _take_over(self, value: Value, given: Any) -> None:
-        """What the function has changed in a list, dict or dataclass of the caller."""
+        """The function's changes to a list, dict or dataclass of the caller."""
         if isinstance(value, Tuple):
             for part, each in zip(value.items, given, strict=True):
                 self._take_over(part, each)
@@ -267,7 +267,7 @@ class Recording:
 
     @contextmanager
     def _step(self) -> Iterator[None]:
-        """What is written here comes from the line that the user's code is at; its checks are made at once."""
+        """Ops written here have the current line of the user's code; their checks run at once."""
         context = self.context
         while self.dropped:
             context.state.frames[0].pop(self.dropped.pop(), None)
@@ -327,7 +327,7 @@ class Recording:
             assigning.set_item(self.context, array.__mlirad_value__, place, self.to_value(value))
 
     def _known_index(self, index: Any) -> Any:
-        """An index whose arrays are what they are now: what they select has a shape then."""
+        """An index with the current values of its arrays, so that the selection has a known shape."""
         if isinstance(index, tuple):
             return tuple(map(self._known_index, index))
         return self.concrete(index)
@@ -340,7 +340,7 @@ def _instance(kind: type, named: dict[Any, Any]) -> Any:
 
 
 def place() -> SourceLocation | None:
-    """The line that the user's code is at."""
+    """The current line of the user's code."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith((_OWN, _NUMPY, "<")):
         frame = frame.f_back

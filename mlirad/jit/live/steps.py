@@ -1,7 +1,7 @@
-"""Single calls of functions, each with its pullback: what graphs that grow while Python runs are made of.
+"""Single calls of functions, each with its pullback, for graphs that grow while Python runs.
 
-Reads: a function and the arguments of a call. Writes: nothing. Gives: a step for all calls that differ in their arrays
-and floats alone, which is interpreted, or compiled, once for arrays of one kind.
+Reads: a function and the arguments of a call. Writes: nothing. Gives: a step for all calls that differ only in their
+arrays and floats. It is interpreted, or compiled, once for arrays of the same kind.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from mlirad.location import SourceLocation
 _OWN = str(Path(__file__).parents[2])
 _STEPS = 2000
 _steps: dict[Any, LiveCall] = {}
-"""The steps there are, by what they are of: at most so many, the oldest go."""
+"""The cached steps, by their function and arguments: at most this many, the oldest are dropped."""
 
 
 class _Hole(int):
-    """The place of an array or a float among the arguments of a call: its number among them."""
+    """A placeholder for an array or a float in the arguments of a call, with its number among them."""
 
 
 def _filled(template: Any, values: Sequence[Any]) -> Any:
-    """An argument with holes, and its values in them. Compiled code, too, has this function."""
+    """Fills the holes of an argument with values. Compiled code uses this function too."""
     if isinstance(template, _Hole):
         return values[template]
     if isinstance(template, list):
@@ -40,7 +40,7 @@ def _filled(template: Any, values: Sequence[Any]) -> Any:
 
 
 class LiveCall:
-    """Calls of a function on variables, which are differentiated, and on constants."""
+    """Calls of a function with variables, which are differentiated, and constants."""
 
     def __init__(self, function: Callable[..., Any], args: Any, names: Sequence[str], items: Any, is_compiled: bool):
         def primal(*variables: Any, constants: Any = ()) -> Any:
@@ -53,11 +53,11 @@ class LiveCall:
 
         self.primal, self.is_compiled = primal, is_compiled
         self.pullback = pullback
-        """Of a cotangent of the result and the variables, the cotangents of these: a function for further steps."""
+        """A function from a cotangent of the result and the variables to their cotangents, for further steps."""
         self._interpreted = Interpreted(pullback)
 
     def call(self, variables: Sequence[Any], constants: Any) -> tuple[Any, Callable[[Any], Any] | None]:
-        """What a call gives, and its pullback, if there are variables."""
+        """The result of a call, and its pullback if there are variables."""
         if not self.is_compiled:
             pull = partial(self._pull, variables, constants)
             return self.primal(*variables, constants=constants), pull if variables else None
@@ -71,7 +71,7 @@ class LiveCall:
 
 @contextmanager
 def errors_at(location: SourceLocation | None) -> Iterator[None]:
-    """What the compiler refuses in a step is refused at the user's line."""
+    """Places the compiler's refusals in a step at the user's line."""
     try:
         yield
     except CompileError as error:
@@ -91,11 +91,11 @@ def step_of(
     array_of: Callable[[Any], tuple[np.ndarray, bool] | None],
     is_compiled: bool,
 ) -> tuple[LiveCall, list[Any], tuple[Any, ...]]:
-    """The step that a call is, its variables and its constants.
+    """The step of a call, its variables and its constants.
 
-    array_of: of what the caller has in place of arrays, the array, and whether it is a variable; None for all else.
-    Arrays are copied, because the caller may write them before the pullback is called. Raises TypeError for a
-    generator.
+    array_of: for an object that the caller uses in place of an array, the array and whether it is a variable; None for
+    all others. Arrays are copied, because the caller may write them before the pullback is called. Raises TypeError for
+    a generator.
     """
     variables: list[Any] = []
     constants: list[Any] = []
@@ -106,13 +106,13 @@ def step_of(
             key.append((type(value), len(value)))
             return type(value)([template(each) for each in value])
         if isinstance(value, np.random.Generator):
-            raise TypeError("a step would draw again where it is differentiated: draw before it, or pass a key")
+            raise TypeError("a step would draw again when it is differentiated: draw before the step, or pass a key")
         array, is_variable = array_of(value) or (value, False)
         if is_variable:
             variables.append(value)
             value = _Hole(len(variables) - 1)
         elif isinstance(array, np.ndarray | np.floating | float):
-            # Counted from the end, for there may be more variables.
+            # Counted from the end, because there may be more variables.
             constants.insert(0, array.copy() if array is value and isinstance(array, np.ndarray) else array)
             if isinstance(array, np.ndarray):
                 constants[0].flags.writeable = False

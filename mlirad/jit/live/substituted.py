@@ -1,7 +1,7 @@
-"""The function that runs in Python: the same code, over names in which NumPy and math take recorded values.
+"""The function that runs in Python: the same code, but its NumPy and math accept recorded values.
 
-Reads: a function. Writes: the globals that it sets. Gives: what a call gives in which `np.array([x[0], x[1]])` and
-`math.sin(x[0])` are recorded; NumPy itself would ask for the numbers, and lose their derivatives.
+Reads: a function. Writes: the globals that it sets. Gives: the result of a call that records `np.array([x[0], x[1]])`
+and `math.sin(x[0])`; NumPy itself would ask for the numbers, and lose their derivatives.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MODULES = ("numpy", "math", "scipy.special")
 
 
 class _Module(HoldsValue):
-    """A module whose functions take recorded values."""
+    """A module with functions that accept recorded values."""
 
     def __init__(self, module: ModuleType, recording: Recorder):
         self._module, self._recording = module, recording
@@ -36,7 +36,7 @@ class _Module(HoldsValue):
 
 
 class _Function(HoldsValue):
-    """A function of NumPy or math that is recorded if it is given a recorded value."""
+    """A function of NumPy or math that is recorded if it receives a recorded value."""
 
     def __init__(self, function: Callable[..., Any], recording: Recorder):
         self._function, self._recording = function, recording
@@ -69,7 +69,7 @@ def _substitute(value: Any, recording: Recorder) -> Any:
 
 
 class _Float(_Function):
-    """`float`, which gives a recorded number as it is."""
+    """`float` that returns a recorded number unchanged."""
 
     def __init__(self, recording: Recorder):
         super().__init__(float, recording)
@@ -79,7 +79,7 @@ class _Float(_Function):
 
 
 def run(function: FunctionType, recording: Recorder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """A call of the function over substituted names. Functions beside it, in the same file, are called so, too."""
+    """A call of the function with substituted names. Functions of the same file are called in the same way."""
     names: dict[str, Any] = {}
     made: dict[FunctionType, FunctionType] = {}
 

@@ -11,7 +11,7 @@ import numpy as np
 
 
 def column_colours(pattern: Any) -> np.ndarray:
-    """Colours such that no row has two columns of one colour. pattern: a scipy.sparse matrix, of shape (m, n).
+    """Colours such that no row has two columns of the same colour. pattern: a scipy.sparse matrix of shape (m, n).
 
     Curtis, Powell and Reid, On the Estimation of Sparse Jacobian Matrices, 1974. Returns n integers.
     """
@@ -25,9 +25,9 @@ def column_colours(pattern: Any) -> np.ndarray:
 
 
 def star_colours(pattern: Any) -> np.ndarray:
-    """Colours of a symmetric pattern such that columns that meet, and each path of four of them, have enough of them.
+    """Colours for a symmetric pattern: adjacent columns differ, and each path of four has at least three colours.
 
-    A path on four vertices has at least three colours, so each entry can be read off the sum of one colour's columns.
+    Then each entry can be read off the sum of one colour's columns.
     Gebremedhin, Manne and Pothen, What Color Is Your Jacobian?, 2005, algorithm 4.1. pattern: symmetric, n by n.
     """
     columns = pattern.tocsc()
@@ -47,7 +47,7 @@ def star_colours(pattern: Any) -> np.ndarray:
 
 
 def _by_degree(columns: Any) -> np.ndarray:
-    """The columns, those with most entries first: which takes fewer colours than their own order, except for bands."""
+    """The columns, those with most entries first: this needs fewer colours than the natural order, except for bands."""
     lengths = np.diff(columns.indptr)
     return np.argsort(-lengths, kind="stable")
 

@@ -1,6 +1,6 @@
 """Jacobians and Hessians as sparse matrices: the pattern, columns computed together by colours, and the entries.
 
-Reads: a function, and a pattern or how to find it. Writes: nothing. Leaves: matrices of scipy.sparse.
+Reads: a function, and a pattern or the request to find it. Writes: nothing. Leaves: matrices of scipy.sparse.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from mlirad.requests.lanes_and_parts import Vmap
 from mlirad.requests.python_functions import name_of
 
 FIND = "find"
-"""As `sparsity=`: the pattern is found in the program."""
+"""The value of `sparsity=` for a pattern that is found in the program."""
 
 _MAX_PLANS = 16
 
 
 def sparse_module() -> Any:
-    """scipy.sparse. Raises ImportError where it is not installed."""
+    """scipy.sparse. Raises ImportError if it is not installed."""
     try:
         import scipy.sparse
     except ImportError as error:
@@ -37,8 +37,8 @@ def sparse_module() -> Any:
 class Plan:
     """Which columns are computed together, and where the entries of the pattern are in these sums.
 
-    seeds: a row for each colour. rows, columns: of the entries, in the order of a CSR matrix. sums, places: the entry
-    number k is number places[k] of the derivative along seeds[sums[k]].
+    seeds: a row for each colour. rows, columns: of the entries, in CSR order. sums, places: entry k is number places[k]
+    of the derivative along seeds[sums[k]].
     """
 
     shape: tuple[int, int]
@@ -52,7 +52,7 @@ class Plan:
 class SparseDerivative:
     """The Jacobian of a function, or of its gradient, with respect to one array, as a matrix of scipy.sparse.
 
-    Called like the function. For a function of arrays of other shapes, rows and columns are their numbers in C order.
+    Called like the function. Rows and columns number the elements of the arrays in C order.
     `pattern(*args)` is the sparsity pattern, `colours(*args)` the colours of the columns: each costs a forward sweep.
     """
 
@@ -119,7 +119,7 @@ class SparseDerivative:
         self._plans[key] = plan
 
     def _found(self, before: tuple[Any, ...], x: np.ndarray, after: tuple[Any, ...]) -> Any:
-        """The pattern that the program has, column by column."""
+        """The pattern of the program, found column by column."""
         seed = np.zeros(x.shape, x.dtype)
         flat = seed.reshape(-1)
         columns: list[np.ndarray] = []
@@ -130,8 +130,8 @@ class SparseDerivative:
                 counts = self._of_paths(before, x, after, seed)
             except (IndexError, ValueError, ArithmeticError) as error:
                 error.add_note(
-                    f"while the sparsity pattern of {self._name} was searched, for which both sides of branches that "
-                    "depend on its values are computed; give sparsity=pattern"
+                    f"raised in the search for the sparsity pattern of {self._name}, which computes both sides of "
+                    "branches that depend on values; give sparsity=pattern"
                 )
                 raise
             flat[number] = 0.0
@@ -162,7 +162,7 @@ class SparseDerivative:
 
 
 def _kernels(function: Callable[..., Any], is_hessian: bool, options: Options) -> tuple[Kernel, Kernel]:
-    """What gives the counts of paths that lead to x, and what gives the derivatives along rows of seeds."""
+    """The kernels for the counts of paths that lead to x, and for the derivatives along rows of seeds."""
 
     derived, jvp, counted, vmap = _IN_KERNELS
 
@@ -185,7 +185,7 @@ def _kernels(function: Callable[..., Any], is_hessian: bool, options: Options) -
 
 
 _IN_KERNELS: tuple[Any, ...] = Grad, Jvp, Paths, Vmap
-"""The transforms, which the kernels call as users call `grad` and its like."""
+"""The transforms, which the kernels call like users call `grad`."""
 
 
 def _as_pattern(given: Any, size: int) -> Any:
@@ -198,6 +198,6 @@ def _as_pattern(given: Any, size: int) -> Any:
 
 
 def _content(value: Any) -> Hashable:
-    """Something that is another one where a value is."""
+    """A key that differs for arrays of other contents."""
     array = np.asarray(value)
     return array.shape, array.dtype, array.tobytes()

@@ -1,1 +1,1 @@
-"""The public transforms: each makes a kernel of a request, or runs one."""
+"""The public transforms: each makes a kernel from a request, or runs one."""

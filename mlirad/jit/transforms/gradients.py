@@ -159,7 +159,8 @@ def jacrev(
 ) -> Kernel:
     """The Jacobian of a function, in reverse mode: one cotangent for each number in the result.
 
-    It gives what `jacfwd` gives. The forward sweep runs once, the reverse sweep once for each number in the result.
+    The result is the same as that of `jacfwd`. The forward sweep runs once, the reverse sweep once for each number in
+    the result.
     """
     chosen = argnums_of(argnums, grad_position, argnames)
     request = Jacobian(plain(checked_callable(function)), chosen, has_aux, False, holomorphic)
@@ -200,13 +201,13 @@ def hessian(
     """The second derivatives of a function: the Jacobian, in forward mode, of its Jacobian in reverse mode.
 
     For a scalar function of an array of shape s, it is an array of shape s + s. A tuple of argnums gives a tuple of
-    tuples; see `jacfwd` for the rest. With sparsity ("find", or a pattern) it is a matrix of scipy.sparse, whose rows
-    and columns are the numbers of the one argument: see `jacobian`.
+    tuples; see `jacfwd` for the rest. With sparsity ("find", or a pattern) it is a matrix of scipy.sparse; its rows and
+    columns are the numbers of the argument: see `jacobian`.
     """
     chosen = argnums_of(argnums, grad_position, argnames)
     if sparsity is not None:
         if has_aux:
-            raise TypeError("hessian(): a sparse Hessian is of a function that returns one number, without aux")
+            raise TypeError("hessian(): a sparse Hessian needs a function that returns one number, without aux")
         return _sparse(hessian, function, chosen, sparsity, options)
     request = Hessian(plain(checked_callable(function)), chosen, has_aux, holomorphic)
     return kernel_of(request, options_given(hessian, options, inherited(function)))

@@ -1,4 +1,4 @@
-"""Solutions of equations, which are differentiated by the equation."""
+"""Solutions of equations, differentiated implicitly."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def minimize(
     tol: float | None = None,
     maxiter: int | None = None,
 ) -> X:
-    """The x at which `function(x, *params)`, a number, has a minimum; the search begins at x0.
+    """The x where the scalar `function(x, *params)` has a minimum; the search begins at x0.
 
     method: "newton-cg", "bfgs", "gradient-descent", or a function of (function, x0, *params) that gives x. See `root`
     for the rest; the equation is that the gradient is zero.

@@ -1,4 +1,4 @@
-"""`jit`, and what every transform does with the options and the function that it is given."""
+"""`jit`, and how every transform handles its options and its function."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
 
 def options_given(caller: Callable[..., Any], given: dict[str, Any], before: Options | None = None) -> Options:
-    """The options given to `caller`, instead of those before."""
+    """The options given to `caller`, in place of the earlier ones."""
     before = before or _NO_OPTIONS
     if not given:
         return before
@@ -120,7 +120,7 @@ def _check_of_target(caller: Callable[..., Any], given: dict[str, Any], target: 
 def _check_donated(caller: Callable[..., Any], donated: Sequence[Any], static: Sequence[Any]) -> None:
     for number in donated:
         if isinstance(number, bool) or not isinstance(number, int):
-            raise TypeError(f"{caller.__name__}(): donate_argnums are numbers of arguments, not {number!r}")
+            raise TypeError(f"{caller.__name__}(): donate_argnums must be numbers of arguments, not {number!r}")
         if number < 0:
             raise ValueError(f"{caller.__name__}(): donate_argnums count from 0, and {number} is less")
         if number in static:
@@ -134,7 +134,7 @@ def checked_callable(function: Any) -> Any:
 
 
 def inherited(function: Any) -> Options:
-    """The options of the function; what its own calls may overwrite, calls of its derivative may not."""
+    """The options of the function, without donate_argnums: calls of a derivative may not overwrite its arguments."""
     if isinstance(function, Kernel):
         return replace(function.options, donate_argnums=())
     if not is_own_wrapper(function):
@@ -146,7 +146,7 @@ def inherited(function: Any) -> Options:
 
 
 def stands_for(request: Callable[..., Request]) -> Callable[[F], F]:
-    """Lets a kernel mention the transform: the frontend makes the request that `request(function, ...)` is."""
+    """Lets a kernel use the transform: the frontend makes the request `request(function, ...)`."""
 
     def mark(transform: F) -> F:
         standing_for(transform, request)

@@ -1,4 +1,4 @@
-"""A function of many lanes at once, and functions whose derivatives need less memory."""
+"""A function applied to many lanes, and functions with derivatives that need less memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ R = TypeVar("R")
 def vmap(
     function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, **options: Any
 ) -> Kernel[..., Any]:  # its parameters have an axis more than those of the function
-    """`function` of each lane of its arguments: of each slice along an axis of their arrays. The results are stacked.
+    """`function` applied to each lane of its arguments: each slice along an axis of their arrays. Results are stacked.
 
     in_axes: the axis of the lanes: an int for all arguments, or a tuple or list with an item for each positional
     argument. An item is an int (negative ones count from the end), None if every lane gets the whole argument, or a
@@ -26,9 +26,9 @@ def vmap(
     out_axes: the axis of the lanes in the results; None for a result that is the same in all lanes.
     options: as for `jit`. By default the options of the function, if it is jitted, except donate_argnums.
 
-    The lanes run one after the other, each as the function itself would run. What a lane writes in its own slice of an
-    argument is written there. Raises ValueError, at the place in the source, if there is no such axis, if the numbers
-    of lanes differ, or if the shape of a result depends on data.
+    The lanes run one after the other, each as the function itself would run. A lane may write to its own slice of an
+    argument. Raises ValueError, at the place in the source, if there is no such axis, if the numbers of lanes differ,
+    or if the shape of a result depends on data.
     """
     try:
         request = Vmap(plain(checked_callable(function)), axes_of(in_axes), axes_of(out_axes))
@@ -39,7 +39,7 @@ def vmap(
 
 @stands_for(Checkpoint)
 def checkpoint(function: Callable[P, R], /, **options: Any) -> Kernel[P, R]:
-    """`function`, which reverse mode runs again instead of storing its intermediate results.
+    """`function`, but reverse mode runs it again instead of storing its intermediate results.
 
     The forward sweep keeps only the arguments; the reverse sweep runs the function again from them. Also a decorator.
     It may be nested: a function of checkpointed functions also keeps only its arguments. options: as for `jit`. By
@@ -57,7 +57,7 @@ def checkpoint(function: Callable[P, R], /, **options: Any) -> Kernel[P, R]:
 def accumulate_grad(
     loss: Callable[P, R], n_micro: int, in_axes: Any = None, reduce: str = "mean", **options: Any
 ) -> Kernel[P, R]:
-    """`loss` of a batch as the mean of the losses of `n_micro` equal parts, computed one after the other.
+    """The `loss` of a batch as the mean of the losses of `n_micro` equal parts, computed one after the other.
 
     Its gradient needs the memory of one part: `value_and_grad(accumulate_grad(loss, 4))(weights, x, y)`. If loss is a
     mean over examples, this is the gradient for the whole batch. If loss is a sum, use reduce="sum".

@@ -58,9 +58,9 @@ def mlirad_stopped(x: Any) -> Any:
     ("call", "error", "message"),
     [
         (lambda: mlirad.check_grads(np.sin, (X,), modes=("forward",)), ValueError, "modes are 'fwd' and 'rev'"),
-        (lambda: mlirad.check_grads(np.sin, (X,), order=0), ValueError, "order is 1 or more"),
-        (lambda: mlirad.check_grads(np.sin, "x"), TypeError, "args are a tuple"),
-        (lambda: mlirad.check_grads(np.sin, (3,)), TypeError, "no argument is of floats"),
+        (lambda: mlirad.check_grads(np.sin, (X,), order=0), ValueError, "order must be 1 or more"),
+        (lambda: mlirad.check_grads(np.sin, "x"), TypeError, "args must be a tuple"),
+        (lambda: mlirad.check_grads(np.sin, (3,)), TypeError, "no argument has floats"),
     ],
 )
 def test_wrong_calls(call: Any, error: type[Exception], message: str) -> None:

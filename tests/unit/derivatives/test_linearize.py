@@ -143,7 +143,7 @@ def test_refusals() -> None:
     assert copy.copy(linear) is linear
     with pytest.raises(TypeError, match="a linear function holds compiled code"):
         pickle.dumps(linear)
-    with pytest.raises(ValueError, match="the tangent of what has no derivative is None"):
+    with pytest.raises(ValueError, match="the tangent of a primal without a derivative must be None"):
         linear(X, 1)
     with pytest.raises(ValueError, match="the tangent has the structure"):
         linear(X)

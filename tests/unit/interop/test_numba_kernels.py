@@ -120,7 +120,7 @@ def test_what_numba_cannot_know_is_refused() -> None:
         caller(by_size, np.ones(9))
     with pytest.raises(numba.TypingError, match="listed gives a list; called from Numba"):
         caller(listed, X)
-    with pytest.raises(numba.TypingError, match="arrays, numbers and tuples of them from Numba, not unicode_type"):
+    with pytest.raises(numba.TypingError, match="arrays, numbers and tuples of them, not unicode_type"):
         caller(listed, "text")
 
     @mlirad.jit

@@ -273,7 +273,7 @@ PASSED_TWICE: dict[str, Callable[[list], Any]] = {
 
 @pytest.mark.parametrize("call", PASSED_TWICE.values(), ids=PASSED_TWICE)
 def test_a_list_that_is_changed_is_passed_twice(call: Callable[[list], Any]) -> None:
-    with pytest.raises(ValueError, match=r"a list in argument .* is passed twice, or used from around .* pass a copy"):
+    with pytest.raises(ValueError, match=r"a list in argument .* is passed twice, or also captured .* pass a copy"):
         call([a(), a()])
 
 

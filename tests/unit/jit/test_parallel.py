@@ -340,7 +340,7 @@ def test_a_wrong_number_of_threads_in_the_environment_is_refused(wrong: str) -> 
 
 def test_a_wrong_number_of_threads_is_refused() -> None:
     for wrong in (0, -1, 257, 10**30):
-        with pytest.raises(ValueError, match=f"there can be 1 to 256 threads, not {wrong}"):
+        with pytest.raises(ValueError, match=f"n must be from 1 to 256, not {wrong}"):
             mlirad.set_num_threads(wrong)
     for wrong in (True, 2.0, "2", None):
         with pytest.raises(TypeError, match="a number of threads is an int, not"):

@@ -499,7 +499,7 @@ def test_replaced_functions_are_noticed(module: Any, name: str, other: Any, monk
     if name == "pi":
         agree(kernel, X)
     else:
-        message = rf"test_replaced_code.py:\d+(.|\n)*{name} has been replaced(.|\n)*put it back"
+        message = rf"test_replaced_code.py:\d+(.|\n)*{name} has been replaced(.|\n)*restore it"
         for each in (kernel, mlirad.jit(uses_numpy), mlirad.grad(uses_numpy), mlirad.jit(first)):
             with pytest.raises(mlirad.CompileError, match=message):
                 each(X)

@@ -1,4 +1,4 @@
-"""Cells, layers, losses and optimizers: those that MindSpore's tutorials and LeNet use."""
+"""The cells, layers, losses and optimizers that MindSpore's tutorials and LeNet use."""
 
 from mlirad.interop.mindspore.nn.cells import Cell, SequentialCell
 from mlirad.interop.mindspore.nn.layers_of_cells import (

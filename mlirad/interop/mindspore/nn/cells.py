@@ -1,6 +1,6 @@
 """Cells: objects that compute by `construct`, and hold parameters and other cells.
 
-Reads: the attributes of cells. Writes: the names of parameters. Leaves: what `construct` gives.
+Reads: the attributes of cells. Writes: the names of parameters. Leaves: the results of `construct`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Cell(WithRule):
         return _called(self, *args)
 
     def recompute(self) -> Cell:
-        """Let the reverse sweep run this cell again, instead of storing what it computes inside."""
+        """Let the reverse sweep run this cell again instead of storing its intermediate results."""
         self._recomputes = True
         return self
 
@@ -49,16 +49,16 @@ class Cell(WithRule):
         return (each for _, each in _parts(self) if isinstance(each, Cell))
 
     def get_parameters(self) -> list[Parameter]:
-        """All parameters, each once, and each with a name: that of its place, if it was given none."""
+        """All parameters, each once. A parameter without a name is named after its place."""
         return list(dict.fromkeys(each for each in _named(self, "")))
 
     def trainable_params(self) -> list[Parameter]:
-        """The parameters that training changes: those with requires_grad."""
+        """The parameters that training changes, which have requires_grad."""
         return [each for each in self.get_parameters() if each.requires_grad]
 
 
 class _Called:
-    """A call of a cell: in compiled code that of what it computes, else in the mode that is set."""
+    """A call of a cell: in compiled code a call of `construct`, else a run in the current mode."""
 
     def __call__(self, cell: Cell, *args: Any) -> Any:
         if get_context("mode") != GRAPH_MODE:
@@ -91,7 +91,7 @@ def _named(cell: Cell, prefix: str) -> Iterator[Parameter]:
 
 
 class SequentialCell(Cell):
-    """Cells, each called with what the one before it gives."""
+    """Cells, each called with the result of the one before it."""
 
     def __init__(self, *cells: Any):
         super().__init__()

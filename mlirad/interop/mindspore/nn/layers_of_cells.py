@@ -18,24 +18,24 @@ _generator = np.random.default_rng()
 
 
 def set_seed(seed: int) -> None:
-    """Let the parameters of cells that are made from now on begin as this seed says."""
+    """Seed the initial parameters of cells that are created from now on."""
     global _generator
     _generator = np.random.default_rng(seed)
 
 
 def _begun(given: Any, shape: tuple[int, ...], terms: int) -> Parameter:
-    """The parameter that is given, or numbers between +-1 / sqrt(terms), as MindSpore's layers begin with."""
+    """The given parameter, or random numbers between +-1 / sqrt(terms), like MindSpore's initial parameters."""
     if given is None:
         bound = 1 / np.sqrt(terms)
         return Parameter(Tensor(_generator.uniform(-bound, bound, shape).astype(np.float32)))
     made = Parameter(Tensor(data_of(given)))
     if made.shape != shape:
-        raise ValueError(f"the layer has numbers of shape {shape}, and is given {made.shape}")
+        raise ValueError(f"the layer needs numbers of shape {shape}, but was given {made.shape}")
     return made
 
 
 class Dense(Cell):
-    """x @ weight.T + bias, of x (..., in_channels), with weight (out_channels, in_channels)."""
+    """x @ weight.T + bias, for x (..., in_channels) and weight (out_channels, in_channels)."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Conv2d(Cell):
 
 
 class MaxPool2d(Cell):
-    """The largest numbers of windows of x (N, C, H, W)."""
+    """The largest number of each window of x (N, C, H, W)."""
 
     def __init__(self, kernel_size: int = 1, stride: int = 1):
         super().__init__()

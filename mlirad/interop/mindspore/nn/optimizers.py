@@ -1,4 +1,4 @@
-"""Optimizers, which change parameters in place.
+"""Optimizers. They change parameters in place.
 
 Reads: gradients. Writes: the arrays of parameters, and the optimizer's own. Leaves: nothing.
 """
@@ -16,7 +16,7 @@ from mlirad.interop.mindspore.tensors import Parameter, data_of, require_floats
 
 
 class _Optimizer:
-    """optimizer(gradients): a step, by a kernel that changes the arrays of the parameters and `states` in place."""
+    """optimizer(gradients) takes a step: a kernel changes the arrays of the parameters and `states` in place."""
 
     def __init__(self, params: Sequence[Parameter], learning_rate: float, states: int, weight_decay: float):
         self.parameters = tuple(params)

@@ -1,4 +1,4 @@
-"""Functions and primitives: those that MindSpore's tutorials use."""
+"""The functions and primitives that MindSpore's tutorials use."""
 
 from mlirad.interop.mindspore.ops.functions_of_tensors import (
     binary_cross_entropy_with_logits,

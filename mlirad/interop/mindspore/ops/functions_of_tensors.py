@@ -40,7 +40,7 @@ def relu(x: Any) -> Tensor:
 
 
 def stop_gradient(x: Any) -> Tensor:
-    """x itself, through which no derivative flows."""
+    """x itself; no derivative flows through it."""
     return Tensor(mlirad.stop_gradient(data_of(x)))
 
 
@@ -72,12 +72,12 @@ def conv2d(x: Any, w: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "v
 
 
 def conv2d_backprop_input(x_shape: Any, w: Any, dout: Any, stride: Any = 1, padding: Any = 0) -> Tensor:
-    """What a cotangent `dout` of a convolution gives its images, of shape x_shape."""
+    """The cotangent of a convolution's images, of shape x_shape, from the cotangent `dout` of its result."""
     return Tensor(run(_by_input, tuple(x_shape), data_of(w), data_of(dout), stride, padding))
 
 
 def conv2d_backprop_filter(x: Any, w_shape: Any, dout: Any, stride: Any = 1, padding: Any = 0) -> Tensor:
-    """What a cotangent `dout` of a convolution gives its filters, of shape w_shape."""
+    """The cotangent of a convolution's filters, of shape w_shape, from the cotangent `dout` of its result."""
     return Tensor(run(_by_filter, data_of(x), tuple(w_shape), data_of(dout), stride, padding))
 
 

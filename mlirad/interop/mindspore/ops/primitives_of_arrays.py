@@ -1,4 +1,4 @@
-"""Primitives: objects that compute, whose classes `bprop_getters.register` takes.
+"""Primitives: callable objects. `bprop_getters.register` takes their classes.
 
 Reads and writes: nothing. Leaves: tensors, by the core's functions.
 """
@@ -13,7 +13,7 @@ from mlirad.interop.mindspore.tensors import Tensor, data_of
 
 
 class Primitive(WithRule):
-    """A computation, `construct`, that is called as a function."""
+    """A computation, `construct`, that is called like a function."""
 
     def __call__(self, *args: Any) -> Any:
         return self.construct(*args) if self._rule is None else self._rule(*args)

@@ -150,7 +150,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
     ),
     "an integer parameter": (
         lambda: ms.grad(Network(), None, weights=Parameter(Tensor([1, 2]), name="n")),
-        "parameter 'n' is of int64, and has no derivative",
+        "parameter 'n' has dtype int64, and so no derivative",
         "weights=Parameter(Tensor([1, 2])",
     ),
     "arguments of bprop": (
