@@ -1,4 +1,4 @@
-"""PyTorch's way of differentiating, and TensorFlow's tape: a graph that grows while Python runs, walked backwards.
+"""PyTorch's autograd API, and TensorFlow's tape: a graph that grows while Python runs, and is walked backwards.
 
     import mlirad.interop.torchlike as torch
 
@@ -6,7 +6,7 @@
     (w * w).sum().backward()    # w.grad is 2 w
 
 Reads and writes: tensors. Leaves: the derivatives, which are mlirad's. A step of the graph is a call of a function on
-arrays; its pullback is `mlirad.vjp` of that call, which runs op by op for NumPy's functions, and compiled for others
+arrays. Its pullback is `mlirad.vjp` of that call, which runs op by op for NumPy's functions and compiled for others
 (`operation`, `Function`, `mlirad.nn`).
 """
 
@@ -30,7 +30,8 @@ __all__ = ["Function", "GradientTape", "GraphError", "Tensor", "no_grad", "opera
 
 
 class Tensor(GraphArray):
-    """An array, and where it comes from. Python's floats become float32. No two tensors share memory: parts are copies.
+    """An array and its origin in the graph. Python's floats become float32. Tensors never share memory: slices are
+    copies.
 
     Its methods are the functions in `METHODS`; `dim` and `keepdim` stand for NumPy's `axis` and `keepdims`.
     """
@@ -48,7 +49,7 @@ class Tensor(GraphArray):
 
     def requires_grad_(self) -> Tensor:
         if self.dtype.kind != "f":
-            raise GraphError(f"a tensor of {self.dtype} has no gradient: make it of floats")
+            raise GraphError(f"a tensor of {self.dtype} has no gradient: use floats")
         self._node = self._node or CallNode()
         self._node.watchers[self._index] = ref(self)
         return self
@@ -56,7 +57,8 @@ class Tensor(GraphArray):
     retain_grad = requires_grad_
 
     def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False) -> None:
-        """Add the gradient of this tensor to `.grad` of the leaves that it depends on, and of what has retain_grad."""
+        """Add the gradient of this tensor to `.grad` of the leaves that it depends on, and of tensors with
+        retain_grad."""
         keep = create_graph if retain_graph is None else retain_graph
         for node, found in self.cotangents(gradient, create_graph, keep).items():
             for index, tensor in node.watchers.items():
@@ -68,12 +70,12 @@ class Tensor(GraphArray):
 
     def __getattr__(self, name: str) -> Any:
         if name not in METHODS:
-            raise AttributeError(f"a tensor has no {name!r}; operation(f) makes a step of any function on arrays")
+            raise AttributeError(f"a tensor has no {name!r}; operation(f) turns any function on arrays into a step")
         return partial(METHODS[name], self)
 
 
 def operation(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function on arrays as one step of graphs, compiled. It returns what it computes, and writes none of them."""
+    """A function on arrays as one compiled step of graphs. The function must not write its arguments."""
     around = inspect.getclosurevars(function)
     if any(isinstance(each, np.random.Generator) for each in (*around.nonlocals.values(), *around.globals.values())):
         raise TypeError(f"{function.__name__} draws from a generator, and would again: pass a key of mlirad.random")
@@ -81,7 +83,7 @@ def operation(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Context:
-    """What `Function.forward` leaves for `backward`: tensors, and any attribute."""
+    """The object in which `Function.forward` leaves tensors and other attributes for `backward`."""
 
     def __init__(self) -> None:
         self.saved_tensors: tuple[Any, ...] = ()
@@ -101,8 +103,8 @@ def _no_backward(ctx: Any, *gradients: Any) -> Any:
 
 
 class Function:
-    """A function with a derivative of its own: `forward(ctx, *args)` and `backward(ctx, *gradients)`, static methods
-    on arrays. `apply` takes tensors, or arrays; in compiled functions it is a `mlirad.custom_vjp`."""
+    """A function with a custom derivative: `forward(ctx, *args)` and `backward(ctx, *gradients)` are static methods
+    on arrays. `apply` takes tensors or arrays; in compiled functions it is a `mlirad.custom_vjp`."""
 
     apply: Any
     forward: Any
@@ -124,8 +126,8 @@ class Function:
 
 
 class GradientTape(GraphTape):
-    """TensorFlow's tape: it records, in its `with` block, what is computed of tensors that require gradients and of
-    those that it watches. `gradient` releases its memory, unless it is persistent."""
+    """TensorFlow's tape: its `with` block records computations on tensors that require gradients or are watched.
+    `gradient` releases its memory, unless it is persistent."""
 
     def __init__(self, persistent: bool = False):
         super().__init__()
@@ -143,7 +145,8 @@ class GradientTape(GraphTape):
                 self._watched[id(each)] = each, each.requires_grad_()._node
 
     def gradient(self, target: Tensor, sources: Any, output_gradients: Any = None) -> Any:
-        """The gradients of `target` with respect to a tensor or a pytree of them; None where it does not depend."""
+        """The gradients of `target` with respect to a tensor or a pytree of tensors; None for those without
+        influence."""
         if self.nodes is None:
             raise GraphError("the memory of this tape is released: GradientTape(persistent=True) gives more gradients")
         found: dict[CallNode, list[Any]] = {}
@@ -183,7 +186,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "to": np.astype,
     "transpose": np.swapaxes,
 }
-"""Functions of tensors, which are in this module and are methods, too."""
+"""Functions of tensors, which are in this module and also methods."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The kit for testers: the evaluator under names of its own, random programs and calls, what every target has to do."""
+"""Tools for tests: the evaluator, random programs and calls, and the tests that every target must pass."""
 
 from __future__ import annotations
 

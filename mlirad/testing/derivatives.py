@@ -1,4 +1,4 @@
-"""Judges of derivatives, for tests: central differences, and `<v, vjp u> == <jvp v, u>`."""
+"""Checks of derivatives, for tests: central differences, and `<v, vjp u> == <jvp v, u>`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def directional(f: Function, xs: Sequence[Any], vs: Sequence[Any], eps: float = 
 
 
 def random_like(xs: Sequence[Any], seed: int) -> Arrays:
-    """Random directions of the shapes and dtypes of xs."""
+    """Random directions with the shapes and dtypes of xs."""
     generator = np.random.default_rng(seed)
     return tuple(np.asarray(generator.standard_normal(np.shape(x)), np.asarray(x).dtype) for x in xs)
 

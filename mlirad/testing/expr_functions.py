@@ -1,4 +1,4 @@
-"""Builds small functions of the tensor stage out of Expr code, for tests of what comes after the frontend."""
+"""Builds small functions of the tensor stage from Expr code, for tests of the passes after the frontend."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 def function(
     module: ModuleOp, name: str, arguments: Sequence[Attribute], body: Body, visibility: str = "private"
 ) -> func.FuncOp:
-    """A function; `body` gets its arguments and gives its results."""
+    """A function; `body` takes its arguments and returns its results."""
     block = Block(arg_types=list(arguments))
     with building(block):
         results = as_values(body(*(Expr(arg) for arg in block.args)))
@@ -53,7 +53,7 @@ def put(value: Expr, array: Expr, *indices: Expr | int) -> Expr:
 def ask_vjp(
     module: ModuleOp, name: str, callee: func.FuncOp, wrt: Sequence[int], outs: Sequence[int] = (0,)
 ) -> func.FuncOp:
-    """A public function `name(primals, cotangents)` that gives the cotangents of `wrt`."""
+    """A public function `name(primals, cotangents)` that returns the cotangents of `wrt`."""
     primals, cotangents, results = VjpOp.signature(callee, wrt, outs)
 
     def body(*given: Expr) -> Values:
@@ -67,7 +67,7 @@ def ask_vjp(
 def ask_jvp(
     module: ModuleOp, name: str, callee: func.FuncOp, wrt: Sequence[int], outs: Sequence[int] = (0,)
 ) -> func.FuncOp:
-    """A public function `name(primals, tangents)` that gives the tangents of `outs`."""
+    """A public function `name(primals, tangents)` that returns the tangents of `outs`."""
     primals, tangents, results = JvpOp.signature(callee, wrt, outs)
 
     def body(*given: Expr) -> Values:
@@ -81,7 +81,7 @@ def ask_jvp(
 def ask_forward(
     module: ModuleOp, name: str, callee: func.FuncOp, wrt: Sequence[int], outs: Sequence[int] = (0,)
 ) -> func.FuncOp:
-    """A public function `name(primals)` that gives the results and the residuals."""
+    """A public function `name(primals)` that returns the results and the residuals."""
 
     def body(*given: Expr) -> Values:
         op = insert(ForwardOp.of(callee, [expr.value for expr in given], (), wrt, outs))
@@ -93,7 +93,7 @@ def ask_forward(
 def ask_pullback(
     module: ModuleOp, name: str, callee: func.FuncOp, wrt: Sequence[int], outs: Sequence[int] = (0,)
 ) -> func.FuncOp:
-    """A public function `name(residuals, cotangents)` that gives the cotangents of `wrt`."""
+    """A public function `name(residuals, cotangents)` that returns the cotangents of `wrt`."""
     residuals, cotangents, _ = PullbackOp.signature(callee, wrt, outs)
 
     def body(*given: Expr) -> Values:

@@ -1,4 +1,4 @@
-"""Functions that run op by op, under the name that tests know them by."""
+"""Functions that run op by op, under the name that tests use."""
 
 from mlirad.jit.live.op_by_op import Interpreted, InterpretedArtifact, verify
 

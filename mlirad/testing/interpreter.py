@@ -1,4 +1,4 @@
-"""The evaluator under the name that tests know it by."""
+"""The evaluator, under the name that tests use."""
 
 from mlirad.evaluator.evaluator import Evaluator as Interpreter
 from mlirad.evaluator.evaluator import run

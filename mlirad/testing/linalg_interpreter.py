@@ -1,7 +1,7 @@
 """Runs a module of stage `linalg` with NumPy: the oracle of the lowering from nd, before there are buffers.
 
 Reads: func, scf, arith, math, tensor, and linalg.generic, fill and copy on tensors. Gives: NumPy values. A generic is
-evaluated point by point, every write makes a new array, and whoever reads a tensor that is still empty reads nan.
+evaluated point by point, every write makes a new array, and reading a tensor that is still empty gives nan.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _compare_integers(op: arith.CmpiOp, x: Value, y: Value) -> Value:
 
 
 def _compare_floats(op: arith.CmpfOp, x: Value, y: Value) -> Value:
-    """Predicates 1 to 6 are false where an operand is nan, 8 to 13 true."""
+    """If an operand is nan, predicates 1 to 6 are false and 8 to 13 are true."""
     predicate = op.predicate.value.data
     is_unordered = bool(np.isnan(x) or np.isnan(y))
     if predicate in (7, 14):
@@ -154,7 +154,7 @@ def _compare_floats(op: arith.CmpfOp, x: Value, y: Value) -> Value:
 
 
 def _convert(op: Operation, x: Value) -> Value:
-    """A cast; from an unsigned integer where the op says so."""
+    """A cast; from an unsigned integer if the op says so."""
     if isinstance(op, arith.ExtUIOp | arith.UIToFPOp):
         x = _unsigned(x)
     if isinstance(op, arith.FPToUIOp):
@@ -183,7 +183,7 @@ def is_scalar(op: Operation) -> bool:
 
 
 def scalar(op: Operation, operands: Sequence[Value]) -> Value:
-    """The number that such an op computes."""
+    """The number that the op computes."""
     if isinstance(op, arith.CmpiOp):
         return _compare_integers(op, operands[0], operands[1])
     if isinstance(op, arith.CmpfOp):
@@ -234,7 +234,7 @@ class _Run:
         return _tensor_op(op, operands)
 
     def _call(self, op: func.CallOp, operands: Sequence[Value]) -> Sequence[Value]:
-        """A run-time function, or one of the module's own."""
+        """A run-time function, or a function of the module."""
         name = op.callee.string_value()
         if NATIVE in op.attributes:
             return _native(op, operands)
@@ -275,12 +275,12 @@ class _Run:
 
 
 def _bounds(maps: Sequence[AffineMap], arrays: Sequence[Value]) -> list[int]:
-    """How far each dimension of a generic runs, from the shapes of what runs along it."""
+    """The size of each dimension of a generic, from the shapes of the operands."""
     found: dict[int, int] = {}
     for affine_map, array in zip(maps, arrays, strict=True):
         for expr, size in zip(affine_map.results, np.shape(array), strict=True):
             if not isinstance(expr, AffineDimExpr):
-                continue  # a sum of dimensions, each of which runs along an axis of another operand
+                continue  # a sum of dimensions; each runs along an axis of another operand
             dim = expr.position
             if found.setdefault(dim, size) != size:
                 raise ValueError(f"dimension {dim} runs to {found[dim]} and to {size}")
@@ -296,7 +296,7 @@ def _constant(op: arith.ConstantOp) -> Value:
 
 
 def _native(op: func.CallOp, operands: Sequence[Value]) -> Sequence[Value]:
-    """A native function, called through ctypes on numbers and copies of arrays."""
+    """A native function, called by ctypes with numbers and copies of arrays."""
     arrays = {index: np.array(x, order="C") for index, x in enumerate(operands) if isinstance(x, np.ndarray)}
     arguments: list[Any] = []
     rest = iter(range(1, len(operands)))

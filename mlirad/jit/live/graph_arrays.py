@@ -1,11 +1,11 @@
-"""Arrays in a graph that grows: each call of a NumPy function on them is a step of the graph.
+"""Arrays in a growing graph: each call of a NumPy function on them is a step of the graph.
 
     w = GraphArray.of(np.array([1.0, 2.0]), CallNode())
     loss = np.sum(w * w)                                   # two steps
     loss.cotangents(1.0, is_in_graph=False, keep=False)    # {the node of w: [2 w]}
 
-Reads: arrays, and calls of functions on them. Writes: the graph. Leaves: arrays of the same class, and cotangents. No
-memory of an array is ever written: an array that changes in place gets other memory.
+Reads: arrays, and calls of functions on them. Writes: the graph. Leaves: arrays of the same class, and cotangents. The
+memory of an array is never written: an in-place change gives the array other memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _tapes: ContextVar[tuple[GraphTape, ...]] = ContextVar("tapes", default=())
 
 @contextmanager
 def no_growth() -> Iterator[None]:
-    """In it, and in a function that it decorates, no graph grows."""
+    """A block, or a decorator of a function, in which no graph grows."""
     token = _grows.set(False)
     try:
         yield
@@ -38,7 +38,7 @@ def no_growth() -> Iterator[None]:
 
 
 class GraphTape:
-    """The steps that are made in its `with` block, in `nodes`; after `release`, which frees their memory, None."""
+    """Records the steps of its `with` block in `nodes`. After `release`, which frees their memory, `nodes` is None."""
 
     def __init__(self) -> None:
         self.nodes: set[CallNode] | None = set()
@@ -52,7 +52,7 @@ class GraphTape:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether another tape records what this one does after its block."""
+        """Whether another tape, still open, also records the steps of this one."""
         return any(tape is not self for tape in _tapes.get())
 
     def record(self, node: CallNode) -> None:
@@ -61,7 +61,7 @@ class GraphTape:
             node.tapes += 1
 
     def release(self) -> None:
-        """Free what this tape has recorded and no other has."""
+        """Free the steps that only this tape has recorded."""
         for node in self.nodes or ():
             node.tapes -= 1
             node.call = node.call if node.tapes else None
@@ -73,9 +73,9 @@ def _array_of(value: Any) -> tuple[np.ndarray, bool] | None:
 
 
 class GraphArray(NDArrayOperatorsMixin):
-    """An array, and where it comes from: a result of a node. Without a node it is a constant.
+    """An array and its origin, a result of a node. Without a node it is a constant.
 
-    No two of them share memory: parts are copies.
+    They never share memory: slices are copies.
     """
 
     _value: np.ndarray
@@ -102,7 +102,7 @@ class GraphArray(NDArrayOperatorsMixin):
 
     @classmethod
     def called(cls, function: Callable[..., Any], args: Any, named: dict[str, Any], is_compiled: bool = False) -> Any:
-        """A call on arrays, which is a node if an input has one."""
+        """A call on arrays. It becomes a node if one of its inputs has a node."""
         step, variables, constants = step_of(function, args, named, _array_of, is_compiled)
         with errors_at(place()):
             out, pull = step.call([each._value for each in variables], constants)
@@ -120,14 +120,15 @@ class GraphArray(NDArrayOperatorsMixin):
     def cotangents(
         self, cotangent: Any, is_in_graph: bool, keep: bool, among: set[CallNode] | None = None
     ) -> dict[CallNode, list[Self | None]]:
-        """Those of the results of nodes, from that of this array; None: 1, of one number.
+        """The cotangents of the results of nodes, from the cotangent of this array; None means 1, for a single number.
 
-        is_in_graph: whether they are steps of the graph, too. keep, among: see `sweep`. Raises GraphError.
+        is_in_graph: whether the computation also becomes part of the graph. keep, among: see `sweep`. Raises
+        GraphError.
         """
         if self._node is None:
             raise GraphError(f"this {_name_of(self)} depends on nothing that requires a gradient")
         if cotangent is None and self.size != 1:
-            raise GraphError(f"a {_name_of(self)} of shape {self.shape} is not one number: say what its gradient is")
+            raise GraphError(f"a {_name_of(self)} of shape {self.shape} is not one number: pass its gradient")
         given = np.ones(self.shape, self.dtype) if cotangent is None else cotangent
         given = given if isinstance(given, GraphArray) else self.of(np.array(given, self.dtype))
         if given.shape != self.shape:
@@ -138,9 +139,9 @@ class GraphArray(NDArrayOperatorsMixin):
         return {node: [None if each is None else self.of(each) for each in some] for node, some in found.items()}
 
     def become(self, made: GraphArray) -> Self:
-        """Change in place: be what `made` is."""
+        """Change in place to the value of `made`."""
         if _grows.get() and self.is_leaf and self.requires_grad:
-            raise GraphError("a leaf that requires a gradient changes in place: write it in no_grad()")
+            raise GraphError("a leaf that requires a gradient changes in place: do this in no_grad()")
         if made.shape != self.shape or made.dtype != self.dtype:
             raise GraphError(f"in place, {self.dtype} of shape {self.shape} is no {made.dtype} of shape {made.shape}")
         self._value = made._value
@@ -155,9 +156,7 @@ class GraphArray(NDArrayOperatorsMixin):
     def numpy(self) -> np.ndarray:
         """The array, which is read-only."""
         if self.requires_grad:
-            raise GraphError(
-                "an array has no derivatives: write .detach().numpy(), or make an operation of the function"
-            )
+            raise GraphError("an array has no derivatives: write .detach().numpy(), or make the function an operation")
         return self._value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

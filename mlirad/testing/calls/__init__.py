@@ -1,1 +1,1 @@
-"""Single calls of public functions: what each of them does when it is compiled, and random calls of all."""
+"""Single calls of public functions: a measured call of each function, and random calls."""

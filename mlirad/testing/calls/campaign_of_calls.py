@@ -1,7 +1,7 @@
 """Campaigns of random calls, twenty to a kernel: `python -m mlirad.testing.calls`.
 
-Reads: seeds, and the log of an earlier run. Writes: one line of JSON a seed to the log. Gives: a summary. A process
-that crashes or hangs is a result of the seed that it is at; the next one goes on after it.
+Reads: seeds, and the log of an earlier run. Writes: one line of JSON for each seed to the log. Gives: a summary. A
+crash or hang of a process is the result of its current seed; the next process continues after that seed.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from mlirad.testing.interpreted import Interpreted
 
 AT_ONCE = 20
 RAISING = 4
-"""How many calls of a seed raise an exception in NumPy; each is interpreted by itself."""
+"""How many calls of a seed raise an exception in NumPy; each is interpreted separately."""
 SETS = 8
-"""How many sets of inputs a kernel is called with. They share layouts, and so its code."""
+"""How many sets of inputs a kernel is called with. They have the same layouts, so they share its code."""
 DIFFERENTIATED = 3
-"""Of one call in so many derivatives are compiled, which take longer than the values of all."""
+"""Derivatives are compiled for one call in this many, because they take longer than all values."""
 LIFE, PATIENCE = 50, 600.0
-"""Seeds that a process judges, and seconds without a result after which one hangs."""
+"""How many seeds a process judges, and the seconds without a result after which a seed counts as hanging."""
 
 
 @dataclass
 class Summary:
-    """Verdicts are counted; reasons of refusals too; what is wrong is kept."""
+    """The numbers of verdicts and of reasons for refusals, and all wrong calls."""
 
     seeds: int = 0
     counts: Counter[str] = field(default_factory=Counter)
@@ -72,7 +72,7 @@ class Summary:
         return seed
 
     def calls(self) -> int:
-        """How many calls gave a value, or raised an exception, that was compared with NumPy's."""
+        """How many calls gave a value or an exception that was compared with NumPy's."""
         return sum(count for what, count in self.counts.items() if what.split()[0] in ("value", "exception"))
 
     def text(self) -> str:
@@ -120,7 +120,8 @@ def judged(seed: int, derivatives: bool = True) -> Summary:
 
 
 def _valid(call: Call, values: str, layouts: Mapping[str, str], rng: Random) -> Call:
-    """The call on other inputs, if NumPy takes them and it is judged of them; else on the same, laid out."""
+    """The call on other inputs, if NumPy accepts them and the call is judged on them; else on the same inputs, laid
+    out."""
     other = other_inputs(call, values, layouts, rng)
     want = packed.plain_outcome(other)
     if not isinstance(want, Exception) and left_out(other, want) is None:
@@ -169,7 +170,7 @@ def run(seeds: Sequence[int], log: Path) -> Summary:
 
 
 def _is_hanging(worker: BaseProcess, log: Path) -> bool:
-    """Waits for a process that ends, or works at one seed for too long."""
+    """Waits until a process ends, or works on one seed for too long."""
     before = -1
     while worker.is_alive() and before < log.stat().st_size:
         before = log.stat().st_size

@@ -18,12 +18,12 @@ agree with NumPy; {refused:,} were refused while compiling. There are {drawn:,} 
 [the table](../coverage.md) says are compiled, drawn with arguments, keywords, axes, shapes, dtypes (float16 to float64,
 integers, bools) and layouts (strided, reversed, transposed, Fortran order, read-only, unaligned). Twenty make a kernel,
 which runs on eight sets of numbers (nan, infinities and ties among them). Class, dtype, shape and numbers of a value
-are compared with NumPy's, and the class of an exception. Of a third of the calls derivatives are compared, too: with
-differences of NumPy's values and forward with reverse mode, of the call bare, in a loop or in a branch. *Undecided*:
-differences of two step sizes do not agree, or are not finite.
+are compared with NumPy's, and the class of an exception. Derivatives of a third of the calls are compared too: with
+differences of NumPy's values, and forward with reverse mode, for the plain call, in a loop or in a branch.
+*Undecided*: differences of two step sizes do not agree, or are not finite.
 
-In elementwise functions, float16 results have NumPy's bits; those of {near} and their like may be one unit apart.
-Sums of float16 differ as docs/deviations.md says. Where a campaign finds something wrong, it is mended, becomes
+In elementwise functions, float16 results have NumPy's bits; results of {near} and similar functions may be one unit
+apart. Sums of float16 differ as docs/deviations.md says. If a campaign finds something wrong, it is fixed, becomes
 a case of `tests/unit/testing/test_coverage.py`, and the seed is run again.
 """
 
@@ -38,9 +38,9 @@ _FOUND = (
     ),
     (
         "errors: `place`, `pad`, `poly`, `choose`, `ravel_multi_index`, `split`, `round` of bools, `trunc`",
-        "24 functions were left out of the calls that signatures give; now it is one",
+        "24 functions were excluded from the calls that signatures give; now one is",
     ),
-    ("`np.can_cast` of a Python number crashed the process", "it was left out as well"),
+    ("`np.can_cast` of a Python number crashed the process", "it was also excluded"),
     (
         "`rad2deg`, `deg2rad` of float16 multiplied by a rounded factor",
         "float16 took no part, and a unit was allowed",
@@ -67,7 +67,7 @@ _FOUND = (
 
 
 def page(summary: Summary) -> str:
-    """What is checked in."""
+    """The page."""
     same = sum(summary.counts[f"{what} {verdict}"] for what, verdict in _AGREEING)
     numbers = {"seeds": summary.seeds, "calls": summary.calls(), "drawn": summary.drawn, "same": same}
     lines = [_PAGE.format(**numbers, refused=summary.counts["value refused"], near="exp, sin")]
@@ -75,10 +75,10 @@ def page(summary: Summary) -> str:
     lines += _table("what | verdict | number", parted)
     lines += ["", "The most frequent refusals:", ""]
     lines += _table("number | reason", ((f"{count:,}", why) for why, count in summary.refused.most_common(25)))
-    lines += ["", "Drawn, and not judged:", ""]
+    lines += ["", "Drawn, but not judged:", ""]
     lines += _table("number | reason", ((f"{count:,}", why) for why, count in summary.left_out.most_common()))
-    lines += ["", "What campaigns have found, and is mended:", ""]
-    lines += _table("what | why tests had missed it", _FOUND)
+    lines += ["", "Bugs that campaigns have found, all fixed:", ""]
+    lines += _table("bug | why tests had missed it", _FOUND)
     lines += ["", f"Wrong: {len(summary.wrong) or 'none'}.", *(f"* {_cell(each)}" for each in summary.wrong)]
     return "\n".join(lines) + "\n"
 

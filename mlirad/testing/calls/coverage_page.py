@@ -1,4 +1,4 @@
-"""docs/coverage.md: the table of coverage.json for people to read; and the sentence of the README that counts it.
+"""docs/coverage.md, the readable table of coverage.json, and the sentence of the README with its counts.
 
 Reads: the table. Writes: nothing. Gives: the pages.
 """
@@ -14,16 +14,16 @@ from mlirad.testing.calls.inputs import CLASSES
 
 _HEAD = """# What is compiled
 
-`python -m mlirad.testing.calls.measure` (`make coverage`) writes this page: it runs the sample call of each public
-function natively in each class of dtypes, compares values with NumPy's and derivatives with differences of NumPy's
-values, and forward with reverse mode. `mlirad coverage FUNCTION` shows a row, `mlirad coverage file.py` the calls of a
-file that are not compiled.
+`python -m mlirad.testing.calls.measure` (`make coverage`) writes this page. It runs the sample call of each public
+function natively in each class of dtypes. It compares values with NumPy's, derivatives with differences of NumPy's
+values, and forward with reverse mode. `mlirad coverage FUNCTION` shows a row, and `mlirad coverage file.py` lists the
+calls in a file that are not compiled.
 
-`v`: the value; `r`, `f`, `s`: the derivative in reverse mode, in forward mode, of second order (of float64). `.`:
-refused. Blank: NumPy refuses it, or there is no derivative, since no float is among the arguments and results.
-Keywords are those that NumPy takes and the compiler refuses. Inputs: `x y z u` are arrays (3, 4), `v w` (5,), `s` (3,
-3), `t` (2, 3, 2); `a b c` numbers, `n` is 2; `i` are two indices, `j` integers and `m` a mask (3, 4). What is compiled
-of complex numbers is in [transforms.md](transforms.md#complex-numbers).
+`v`: the value; `r`, `f`, `s`: the derivative in reverse mode, in forward mode, and of second order (for float64). `.`:
+refused. Blank: NumPy refuses it, or there is no derivative, because no float is among the arguments and results. The
+column of keywords has those that NumPy accepts and the compiler refuses. Inputs: `x y z u` are arrays (3, 4), `v w`
+(5,), `s` (3, 3), `t` (2, 3, 2); `a b c` are numbers, `n` is 2; `i` are two indices, `j` integers and `m` a mask (3, 4).
+For complex numbers, see [transforms.md](transforms.md#complex-numbers).
 """
 
 
@@ -31,7 +31,7 @@ _MARK = "<!-- counted -->"
 
 
 def counted(readme: str, table: Mapping[str, Any]) -> str:
-    """The README with how many functions are compiled, between two marks."""
+    """The README with the number of compiled functions, between two marks."""
     before, _, after = readme.split(_MARK)
     rows = table["groups"]
     said = [
@@ -49,7 +49,7 @@ def counted(readme: str, table: Mapping[str, Any]) -> str:
 
 
 _OTHERS = {"np.random": "its functions; [methods of generators](random.md) are compiled"}
-"""What to say of kinds of functions whose calls are not measured."""
+"""Notes on kinds of functions that are not measured."""
 
 
 def _count(rows: Mapping[str, Any]) -> str:
@@ -96,6 +96,6 @@ def _cell(row: Mapping[str, Any], kind: str) -> str:
 
 
 def _why(row: Mapping[str, Any]) -> str:
-    """The refusals that say more than that the function is refused."""
+    """The refusals that say more than that the function is not compiled."""
     reasons: Sequence[str] = list(dict.fromkeys((*row.get("wrong", {}).values(), *row.get("why", {}).values())))
     return "; ".join(each for each in reasons if not each.endswith("is not supported")).replace("|", "\\|")

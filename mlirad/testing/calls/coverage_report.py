@@ -1,6 +1,7 @@
-"""`mlirad coverage`: what the table of coverage.json says of a function, or of the calls in a file.
+"""`mlirad coverage`: the table of coverage.json, for a function or for the calls in a file.
 
-Reads: coverage.json; the ast of a file, which is not run. Writes: nothing. Gives: lines to print, and what is refused.
+Reads: coverage.json; the ast of a file, which is not run. Writes: nothing. Gives: lines to print, and the refused
+calls.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from mlirad.frontend.program import coverage
 _MODULES = {"numpy": "np", "scipy.special": "special", "math": "math", "operator": "operator"}
 _CLASSES = {"f64": "float64", "f32": "float32", "int": "integers", "bool": "booleans"}
 _DERIVATIVES = {"r": "reverse", "f": "forward", "s": "second"}
-# Methods of these may have the name of a method of arrays.
+# Methods of these classes may have the same name as a method of arrays.
 _OTHERS = frozenset(name for kind in (str, bytes, list, tuple, dict, set, int, float, type(math)) for name in dir(kind))
 
 
@@ -32,8 +33,8 @@ class Found:
 
 
 def of_text(source: str, filename: str = "<text>") -> tuple[list[Found], int]:
-    """The calls in a program that are not compiled or only in part, in the order of the lines, and how many calls of
-    functions of the table there are. Raises SyntaxError."""
+    """The calls in a program that are not compiled, or only in part, in line order, and the number of calls of
+    functions in the table. Raises SyntaxError."""
     tree = ast.parse(source, filename)
     homes = dict(_imports(tree))
     found: list[Found] = []
@@ -90,7 +91,7 @@ def summary() -> list[str]:
 
 
 def _imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """What names mean that a file imports, by their dotted names."""
+    """The imported names of a file, with their dotted names."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -100,7 +101,7 @@ def _imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _name(used: ast.expr, homes: Mapping[str, str]) -> str | None:
-    """The name in the table that an expression means: of an imported function, or of a method that only arrays have."""
+    """The table's name for an expression: for an imported function, or for a method that only arrays have."""
     path: list[str] = []
     node = used
     while isinstance(node, ast.Attribute):
@@ -124,7 +125,7 @@ def _is_listed(name: str) -> bool:
 
 
 def _said(name: str, keywords: list[str]) -> tuple[str, bool] | None:
-    """What to print of a call, and whether it is refused; None where there is nothing to say."""
+    """The text to print about a call, and whether it is refused; None if there is nothing to say."""
     row: Mapping[str, Any] = coverage.rows().get(name, {})
     shown = f"the array method .{name[2:]}()" if name.startswith("x.") else name
     if not coverage.is_compiled(row):

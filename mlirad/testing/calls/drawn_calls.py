@@ -1,7 +1,7 @@
-"""Random calls of the functions that are compiled: function, arguments, keywords, shapes, axes, dtypes, layouts.
+"""Random calls of compiled functions: function, arguments, keywords, shapes, axes, dtypes, layouts.
 
 Reads: the table of coverage.json, samples, signatures. Writes: nothing. Gives: the calls of a seed, the same on every
-machine as long as the table and the generator are.
+machine with the same table and generator.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NUMBERS = (
     (0.5, 1.5, -0.25, 2.0, 2, 3, -1, True),
     (np.float64(0.75), np.float64(-1.5), np.float32(0.5), np.int64(2), np.int8(-3), np.bool_(True)),
 )
-"""Python's and NumPy's: a call has numbers of one kind, as what is one or the other is a row of docs/deviations.md."""
+"""Python's or NumPy's: a call has numbers of one kind, because mixed kinds are a row of docs/deviations.md."""
 _IN_ANY_ORDER = frozenset({"np.partition", "np.argpartition", "x.argpartition", "np.unique_values"})
 """Functions whose results may be in another order than NumPy's: a row of docs/deviations.md."""
 VALUES = ("generic", "wide", "ties", "special")
@@ -42,7 +42,7 @@ VALUES = ("generic", "wide", "ties", "special")
 
 @cache
 def compiled() -> tuple[str, ...]:
-    """The functions that calls are drawn of: those that this NumPy and this Python have. A name counts once, though it
+    """The functions to draw from, those that this NumPy and this Python have. A name counts once, even if it
     has rows for methods of many ufuncs."""
     there = {name for group in groups().values() for name in group}
     rows = coverage.rows().items()
@@ -50,7 +50,7 @@ def compiled() -> tuple[str, ...]:
 
 
 def drawn_call(rng: Random) -> Call:
-    """A call of a function that is compiled. NumPy may refuse it, or its arguments."""
+    """A call of a compiled function. NumPy may refuse it, or its arguments."""
     name = rng.choice(compiled())
     bodies = _bodies(name)
     if bodies and rng.random() < 0.5:
@@ -71,7 +71,7 @@ def _bodies(name: str) -> tuple[str, ...]:
     function = ranks_and_axes.functions().get(name)
     try:
         return () if function is None else tuple(itertools.islice(ranks_and_axes.calls(name, function), 4000))
-    except KeyError:  # a parameter that has no values yet: there is the sample
+    except KeyError:  # a parameter without values so far: the sample has it
         return ()
 
 
@@ -143,7 +143,7 @@ def _array(shape: Sequence[int], dtype: str, rng: Random, values: str = VALUES[0
 
 
 def other_inputs(call: Call, values: str | None, layouts: Mapping[str, str], rng: Random) -> Call:
-    """The same call of arrays of the same shapes and dtypes with other elements, or None: with its own, in these
+    """The same call on arrays with the same shapes and dtypes but other elements, or with its own (None), in these
     layouts."""
     changed: dict[str, Any] = {}
     for name, value in call.inputs.items():
@@ -156,7 +156,7 @@ def other_inputs(call: Call, values: str | None, layouts: Mapping[str, str], rng
 
 
 def described(call: Call) -> Mapping[str, str]:
-    """The inputs of a call as a report shows them."""
+    """The inputs of a call, described for a report."""
     return {
         name: f"{value.dtype}{value.shape}{'' if value.flags.c_contiguous else ' strided'}"
         if isinstance(value, np.ndarray)

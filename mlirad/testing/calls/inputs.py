@@ -51,7 +51,7 @@ def _input(name: str, kind: str) -> Any:
 
 
 def of_dtype(shape: Sequence[int], dtype: Any, rng: np.random.Generator) -> np.ndarray:
-    """Floats in (0.1, 0.9) without ties, small positive integers, or truth values."""
+    """Floats in (0.1, 0.9) without ties, small positive integers, or booleans."""
     size = int(np.prod(shape))
     kind = np.dtype(dtype).kind
     if kind == "f":
@@ -67,7 +67,7 @@ LAYOUTS = ("plain", "strided", "negative", "transposed", "fortran", "read-only",
 
 
 def laid_out(array: np.ndarray, layout: str) -> np.ndarray:
-    """The same elements in memory that is laid out in another way."""
+    """The same elements with another memory layout."""
     if array.ndim == 0:
         made = array.copy()
     elif layout == "strided":

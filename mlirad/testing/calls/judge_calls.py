@@ -1,4 +1,4 @@
-"""Whether compiled calls do what NumPy does: values, dtypes and exceptions, and derivatives to second order.
+"""Compares compiled calls with NumPy: values, dtypes and exceptions, and derivatives up to second order.
 
 Reads: calls. Writes: nothing. Gives: verdicts. Derivatives are compared with differences of NumPy's own values, and
 forward with reverse mode: `<v, vjp u> == <jvp v, u>`.
@@ -16,7 +16,7 @@ from mlirad.testing.calls import packed
 from mlirad.testing.calls.packed import Call, Loss
 
 SAME, REFUSED, WRONG, NONE, UNDECIDED = "same", "refused", "wrong", "none", "undecided"
-"""NONE: there is no derivative, as no float is among the results; UNDECIDED: differences do not tell."""
+"""NONE: no float is among the results, so there is no derivative; UNDECIDED: differences are inconclusive."""
 
 ORDERS = ("reverse", "forward", "second")
 
@@ -27,7 +27,7 @@ Verdict = tuple[str, str]
 def judged_values(
     calls: Sequence[Call], wanted: Sequence[Any], kernels: dict[tuple[str, ...], Any] | None = None
 ) -> list[Verdict]:
-    """Verdicts on the values of calls that give `wanted` in NumPy."""
+    """Verdicts on the values of calls that return `wanted` in NumPy."""
     found = packed.values(calls, kernels)
     return [
         compared(got, want, _size(call.inputs.values()), _has_float32(call.inputs.values()), _half_of(call.text))
@@ -40,25 +40,25 @@ sin cos tan asin acos atan arcsin arccos arctan arctan2 atan2 sinh cosh tanh arc
 exp exp2 expm1 log log2 log10 log1p logaddexp logaddexp2 power pow float_power cbrt hypot
 """
 _NEAR = frozenset(_NAMES_OF_NEAR.split())
-"""Ufuncs whose float32, which is rounded to float16, may differ in its last place."""
+"""Ufuncs with float32 results, later rounded to float16, that may differ in the last place."""
 
 
 def _half_of(text: str) -> float:
-    """How far float16 may be from NumPy's: not at all in a ufunc, which is float32, rounded once. Sums are rounded at
-    each addition in NumPy."""
+    """The tolerance of float16 results: none for a ufunc, which is float32, rounded once. NumPy rounds sums at each
+    addition."""
     name = text.partition("(")[0].removeprefix("np.")
     is_of_elements = isinstance(getattr(np, name, None), np.ufunc)
     return 2e-2 if not is_of_elements else 1e-3 if name in _NEAR else 0.0
 
 
 def _size(inputs: Iterable[Any]) -> float:
-    """The largest finite number among the inputs: what it rounds to nothing is no difference."""
+    """The largest finite number among the inputs: differences below its rounding do not count."""
     arrays = [np.abs(np.asarray(each)).astype(np.float64) for each in inputs]
     return max((float(each[np.isfinite(each)].max(initial=0.0)) for each in arrays), default=0.0)
 
 
 def _has_float32(inputs: Iterable[Any]) -> bool:
-    """Whether float32 is among the inputs, in which NumPy may compute a result that is cast to float64."""
+    """Whether float32 is among the inputs: NumPy may then compute in float32 and cast the result to float64."""
     return any(getattr(each, "dtype", None) in (np.float32, np.complex64) for each in inputs)
 
 
@@ -71,7 +71,7 @@ def compared(got: Any, want: Any, size: float = 0.0, is_coarse: bool = False, ha
 
 
 def public_class(error: Exception) -> type:
-    """The class by which users catch an exception: NumPy has classes of its own for some, which it does not show."""
+    """The class by which users catch an exception: NumPy has private subclasses of some."""
     kinds = type(error).__mro__
     return ValueError if ValueError in kinds else next(kind for kind in kinds if not _is_private(kind))
 
@@ -81,12 +81,12 @@ def _is_private(kind: type) -> bool:
 
 
 def refusal(error: CompileError) -> str:
-    """Its first line, and in a second one what to write instead."""
+    """The first line of a message, and in a second line what to write instead."""
     return "\n".join(filter(None, (error.message.splitlines()[0], error.hint)))
 
 
 def is_same(got: Any, want: Any, size: float = 0.0, is_coarse: bool = False, half: float = 2e-2) -> bool:
-    """Equal in class, dtype and shape; floats up to the last places, of the result or of what is of that size."""
+    """Check that class, dtype and shape are equal, and floats up to the last places, relative to the scale."""
     if type(got) is not type(want) and not (isinstance(got, tuple) and isinstance(want, tuple)):
         return False
     if isinstance(want, tuple | list):
@@ -169,7 +169,7 @@ def _along(gradient: Any, direction: Mapping[str, Any], part: Callable[[Any], An
 
 
 def _differences(loss: Loss, direction: Mapping[str, Any]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """First and second differences along the direction, in float64, and how far two step sizes are apart."""
+    """First and second differences along the direction, in float64, and the distance of two step sizes' results."""
     plain = packed.plain_loss(loss)
     wide = {
         name: value.astype(np.float64) if name in direction and hasattr(value, "astype") else value
@@ -193,7 +193,7 @@ def _differences(loss: Loss, direction: Mapping[str, Any]) -> tuple[tuple[float,
     seconds = [(float(at(h)) - 2 * float(here) + float(at(-h))) / h**2 for h in (1e-4, 2e-4)]
     if is_rounded:
         seconds = [np.nan, np.nan]
-    if _has_halves(packed.plain_outcome(loss.call, wide)):  # whose steps are larger than those of the differences
+    if _has_halves(packed.plain_outcome(loss.call, wide)):  # its steps are larger than those of the differences
         firsts = seconds = [np.nan, np.nan]
     return (firsts[0], abs(firsts[0] - firsts[1]) + bend), (seconds[0], abs(seconds[0] - seconds[1]))
 

@@ -1,4 +1,4 @@
-"""Values for optional parameters, by name: what is added to sample calls.
+"""Values for optional parameters, by name, to be added to sample calls.
 
 Reads: signatures, samples. Writes: nothing. Gives: sample calls with one more keyword.
 """
@@ -85,7 +85,7 @@ KEYWORDS = {
     "include_initial": ("True",),
     "return_sign": ("True",),
 }
-"""A value that is tried for an optional parameter, by its name: the first that NumPy accepts."""
+"""A value for an optional parameter, by its name: the first that NumPy accepts."""
 
 
 def optional(name: str) -> list[str]:
@@ -101,7 +101,7 @@ def optional(name: str) -> list[str]:
 
 
 def with_keyword(name: str, keyword: str) -> Iterator[str]:
-    """The sample call with the keyword, with each value that is known for it."""
+    """The sample call with the keyword, for each known value."""
     text = sample_call(name) or ""
     short = name.rpartition(".")[2]
     for value in KEYWORDS[keyword]:
@@ -110,7 +110,7 @@ def with_keyword(name: str, keyword: str) -> Iterator[str]:
         own = [node for node in calls if getattr(node.func, "attr", getattr(node.func, "id", "")) == short]
         if own and all(each.arg != keyword for each in own[0].keywords):
             added = {keyword: value.format(text)}
-            if keyword == "where" and isinstance(public_object(name), np.ufunc):  # what is left out is not written
+            if keyword == "where" and isinstance(public_object(name), np.ufunc):  # defaults are not written
                 added["out"] = f"np.zeros_like({text})"
             own[0].keywords += [ast.keyword(key, ast.parse(each, mode="eval").body) for key, each in added.items()]
             yield ast.unparse(tree)

@@ -1,8 +1,8 @@
-"""Measures what the compiler does with each public function, and writes the table of it.
+"""Measures how the compiler handles each public function, and writes the table.
 
 `python -m mlirad.testing.calls.measure` runs the sample call of each function in each class of dtypes, natively, and
 writes coverage.json, which the package reads, docs/coverage.md, and the counts in README.md. Reads: samples.py. Writes:
-these three files. Leaves: exit code 1 where a call has given what NumPy does not.
+these three files. Leaves: exit code 1 if a call differed from NumPy.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def _write(log: Path, rows: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
 
 
 def _is_refused_altogether(row: Mapping[str, Any]) -> bool:
-    """Whether a function is refused as such, whatever its arguments are."""
+    """Whether a function is refused for all arguments."""
     return row.get("why", {}).get(f"{CLASSES[0]} v", "").endswith("is not supported")
 
 
 def _of_class(names: Sequence[str], kind: str) -> list[dict[str, tuple[str, str]]]:
-    """Verdicts by letter on the sample of each name; no verdict where NumPy raises."""
+    """Verdicts by letter on the sample of each name; no verdict if NumPy raises."""
     texts = [sample_call(name) or "" for name in names]
     calls = [Call(text, of_class(text, kind)) for text in texts]
     wanted = [packed.plain_outcome(call) for call in calls]
@@ -94,7 +94,7 @@ def _enter(row: dict[str, Any], kind: str, found: Mapping[str, tuple[str, str]])
 
 
 def _refused_keywords(names: Sequence[str]) -> dict[str, list[str]]:
-    """The optional parameters that NumPy takes and the compiler does not, of each function that has any."""
+    """For each function, the optional parameters that NumPy accepts and the compiler does not."""
     tried: list[tuple[str, str, Call, Any]] = []
     for name in names:
         for keyword in optional(name):
@@ -115,7 +115,7 @@ def _refused_keywords(names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def table(log: Path | None) -> dict[str, Any]:
-    """What coverage.json holds: the rows by group, and what is not measured."""
+    """The contents of coverage.json: the rows by group, and the functions that are not measured."""
     return {
         "apart": dict(apart()),
         "their own": {prefix: sorted(module.__all__) for prefix, module in OF_THEIR_OWN.items()},
@@ -124,7 +124,7 @@ def table(log: Path | None) -> dict[str, Any]:
 
 
 def as_json(found: Mapping[str, Any]) -> str:
-    """A line for each function, so that a change of the table can be read."""
+    """JSON with a line for each function, so that changes of the table are readable."""
 
     def lines(value: Any, depth: int) -> str:
         if depth == 0 or not isinstance(value, Mapping):
@@ -142,7 +142,7 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--page", type=Path, default=Path("docs/coverage.md"), help="where the page goes")
     arguments.add_argument(
-        "--log", type=Path, default=Path("build/coverage.jsonl"), help="where it goes on after a break"
+        "--log", type=Path, default=Path("build/coverage.jsonl"), help="a log from which an interrupted run continues"
     )
     arguments.add_argument("--refused", action="store_true", help="only what is refused or wrong in the table as it is")
     given = arguments.parse_args()

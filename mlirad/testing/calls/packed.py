@@ -1,7 +1,7 @@
-"""Many calls in one kernel: what each gives, and its derivatives, compiled once for all of them.
+"""Many calls in one kernel: their results and derivatives, compiled once for all.
 
-Reads: calls and their inputs. Writes: nothing that lasts. Gives: verdicts on each call. A call that is refused is
-found by the line of the refusal, and the others are compiled without it.
+Reads: calls and their inputs. Writes: nothing permanent. Gives: verdicts on each call. A refused call is found by the
+line of the refusal, and the others are compiled without it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mlirad.testing.calls.public_names import SPACE
 _NUMBER = itertools.count()
 WRAPS = ("bare", "loop", "branch")
 TRIPS, GATE = 2, 0.75
-"""How often a loop runs, and the number that a branch asks for."""
+"""How often a loop runs, and the number that a branch compares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ def _is_float(value: Any) -> bool:
 
 @dataclass
 class Pack:
-    """Calls in one file of source: call_3 is what call 3 computes, loss_3 a number that depends on all its floats."""
+    """Calls in one source file: call_3 computes call 3, loss_3 a number that depends on all its floats."""
 
     calls: Sequence[Call]
     wraps: Sequence[str] = ()
@@ -72,7 +72,7 @@ class Pack:
         exec(compile(text, name, "exec"), self.space)
 
     def _loss(self, number: int, names: str, call: Call) -> Iterator[str]:
-        """A loop computes the call of smaller and smaller numbers; a branch decides by a number of the run."""
+        """A loop computes the call with smaller and smaller numbers; a branch decides by a run-time number."""
         terms = " + ".join(f"np.sum(np.sin(0.7 * r{part}))" for part in self.parts[number])
         floats = call.floats()
         yield f"def loss_{number}({names}{', ' if names else ''}trips, gate):"
@@ -106,14 +106,14 @@ class Pack:
         return [value for call in self.calls for value in call.inputs.values()]
 
     def blamed(self, error: CompileError) -> int | None:
-        """The call at whose line an error is, or that leads to its line."""
+        """The call at the line of an error, or that leads to its line."""
         places = [error.location, *error.callers]
         found = (self.lines.get(place.lineno) for place in places if place and place.filename.startswith("<calls"))
         return next((each for each in found if each is not None), None)
 
 
 def plain_outcome(call: Call, inputs: Mapping[str, Any] | None = None) -> Any:
-    """What NumPy gives or raises."""
+    """NumPy's result or exception."""
     given = copy.deepcopy(dict(call.inputs if inputs is None else inputs))
     for name, value in given.items():
         if isinstance(value, np.ndarray):
@@ -132,7 +132,8 @@ def outcome_of(function: Callable[[], Any]) -> Any:
 
 
 def values(calls: Sequence[Call], kernels: dict[tuple[str, ...], Callable[..., Any]] | None = None) -> list[Any]:
-    """What compiled code gives for each call, or raises. The same calls of other inputs share a kernel of `kernels`."""
+    """For each call the result or exception of compiled code. Equal calls on other inputs share a kernel of
+    `kernels`."""
     known = {} if kernels is None else kernels
 
     def run(chosen: Sequence[Call]) -> Sequence[Any]:
@@ -147,7 +148,7 @@ def values(calls: Sequence[Call], kernels: dict[tuple[str, ...], Callable[..., A
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """A call in a wrap, whose results that are floats become one number."""
+    """A call inside a wrap that reduces its float results to one number."""
 
     call: Call
     wrap: str
@@ -165,7 +166,7 @@ class Loss:
 
 
 def loss_of(call: Call, wrap: str, value: Any) -> Loss | None:
-    """The loss of a call that gives a value in NumPy; None if floats are not among its arguments and its results."""
+    """The loss of a call that has a value in NumPy; None unless floats are among its arguments and its results."""
     found = dict(_float_parts(value, ""))
     floats = [call.inputs[name] for name in call.floats()]
     sizes = [np.asarray(each).itemsize for each in (*found.values(), *floats)]
@@ -230,13 +231,13 @@ def _along(losses: Sequence[Loss], directions: Mapping[Loss, Mapping[str, Any]])
 
 
 def plain_loss(loss: Loss) -> Callable[[Mapping[str, Any]], Any]:
-    """The loss in NumPy, a function of the inputs."""
+    """The loss in NumPy, as a function of the inputs."""
     function = _pack_of([loss]).space["loss_0"]
     return lambda inputs: outcome_of(lambda: function(*inputs.values(), TRIPS, GATE))
 
 
 def _apart(items: Sequence[Any], run: Callable[[Sequence[Any]], Sequence[Any]]) -> list[Any]:
-    """run(items), without those that raise an exception: it is their outcome."""
+    """run(items) without the items that raise an exception; their outcome is the exception."""
     found: list[Any] = [None] * len(items)
     left = list(range(len(items)))
     while left:

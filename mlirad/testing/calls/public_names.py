@@ -1,6 +1,6 @@
 """The public functions of NumPy, numpy.linalg, scipy.special, math and Python's builtins, as users write them.
 
-Reads: the modules. Writes: nothing. Gives: names by group; those that have nothing to do with numbers are apart.
+Reads: the modules. Writes: nothing. Gives: names by group; names that have nothing to do with numbers are separate.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import scipy.special
 
 SPACE: Mapping[str, Any] = {"np": np, "math": math, "operator": operator, "special": scipy.special}
-"""What calls are evaluated in, besides Python's builtins and their inputs."""
+"""The namespace of calls, besides Python's builtins and their inputs."""
 
 UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 
@@ -40,7 +40,7 @@ _APART = {
 _NUMBERS = "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64"
 _CLASSES = "broadcast finfo iinfo ndenumerate ndindex nditer poly1d vectorize"
 _HELPERS = "c_ r_ s_ index_exp mgrid ogrid"
-# Filled in, but not a call: what users read off an array.
+# Attributes that users read from an array.
 _ATTRIBUTES = "T mT dtype flat imag itemsize nbytes ndim real shape size strides device"
 OF_THEIR_OWN = {"np.random": np.random}
 """Modules that are not measured."""
@@ -48,7 +48,7 @@ OF_THEIR_OWN = {"np.random": np.random}
 
 @cache
 def apart() -> Mapping[str, str]:
-    """Functions that are not of numbers, and what they are of."""
+    """Functions that do not compute with numbers, by subject."""
     return {
         (f"np.{each}" if each in np.__all__ else each): kind for kind, names in _APART.items() for each in names.split()
     }
@@ -84,7 +84,7 @@ def is_attribute(name: str) -> bool:
 
 
 def public_object(name: str) -> Any:
-    """The function that a name means; that of a method is the class's."""
+    """The function with a name; for a method, the function of the class."""
     first, _, rest = name.partition(".")
     value = np.ndarray if first == "x" else SPACE.get(first, getattr(builtins, first, None))
     for part in rest.split(".") if rest else ():
@@ -93,7 +93,7 @@ def public_object(name: str) -> Any:
 
 
 def _binary_ufuncs() -> list[str]:
-    """One name of each ufunc of two operands and one result that has methods."""
+    """One name for each ufunc with methods, that is, with two operands and one result."""
     found: dict[Any, str] = {}
     for name in sorted(np.__all__):
         ufunc = getattr(np, name)

@@ -1,7 +1,7 @@
-"""Calls of all functions that are compiled, on arrays of ranks 0 to 4, with axes, counts and shapes that may not fit.
+"""Calls of all compiled functions, on arrays of ranks 0 to 4, with axes, counts and shapes that may not fit.
 
 Reads: the tables of functions, and the signatures that NumPy gives its own. Writes: nothing. Leaves: expressions of x
-and y (floats), and i (indices), with the ranks and shapes of these.
+and y (floats) and i (indices), with their ranks and shapes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mlirad.testing.calls.public_names import public_object
 
 ARRAYS: tuple[tuple[int, ...], ...] = ((), (1,), (3,), (0,), (2, 3), (3, 3), (1, 3), (2, 3, 4), (3, 1, 3), (2, 1, 3, 2))
 NUMBERS = ("Python's", "NumPy's")
-"""What x and y may be besides arrays, i.e. numbers without a rank."""
+"""Values of x and y besides arrays: numbers without a rank."""
 
 _AXES = (
     *("-5", "-4", "-3", "-2", "-1", "0", "1", "2", "3", "4", "None", "()", "(0,)", "(0, 1)", "(1, 0)", "(0, 0)"),
@@ -144,7 +144,7 @@ VALUES: dict[str, Sequence[str]] = {
     "i": ("i", "2"),
     "order": ("'C'", "'F'", "'A'", "'f'", "None", "0", "'Z'"),
 }
-"""What is tried for a parameter, by its name; `x`, `y` and `i` for those that are arrays."""
+"""Values for a parameter, by its name; `x`, `y` and `i` for array parameters."""
 
 _NAMES_OF_FIRST = """
 a x arr m v A array object prototype val value x1 arys condition base a1 ary ar ar1 f p element iterable
@@ -155,7 +155,7 @@ _NAMES_OF_SECOND = """
 b y values B other x2 exp fill_value stop a_min a_max min max other a2 ar2 test_elements
 """
 _SECOND = frozenset(_NAMES_OF_SECOND.split())
-# Parameters with tables of their own: dtypes, places for the result, layouts, numbers that have no rank.
+# Parameters with separate tables: dtypes, places for the result, layouts, numbers without a rank.
 _NAMES_APART = """
 dtype out like device subok casting where initial mean correction copy kwargs optimize mode buffer strides mod
 prepend append retstep ndmax step signature axis_of_start overwrite_input method sorter kw return_index
@@ -164,9 +164,9 @@ range minlength cache doc excluded otypes flags op_axes op_flags op_dtypes iters
 newshape
 """
 _APART = frozenset(_NAMES_APART.split())
-_CREATED = (np.empty, np.empty_like, np.ndarray)  # their elements are whatever was in memory
+_CREATED = (np.empty, np.empty_like, np.ndarray)  # their elements are uninitialized
 
-# What is no call of a function.
+# Expressions that are not calls.
 OTHERS = (
     *(
         "x @ y",
@@ -248,11 +248,11 @@ def _floats(shape: tuple[int, ...] | str, first: float) -> Any:
 
 
 _OF_THEIR_OWN = "np.linalg.", "np.fft."
-"""Modules whose functions are tried with matrices, elsewhere."""
+"""Modules with functions that other tests try with matrices."""
 
 
 def functions() -> dict[str, Any]:
-    """The functions of the compiler's tables, as users write them, and the methods, as `x.sum`."""
+    """The functions of the compiler's tables, as users write them, and the methods, like `x.sum`."""
     found: dict[str, Any] = {
         name: public_object(name)
         for name in numpy_calls.supported_names()
@@ -264,7 +264,7 @@ def functions() -> dict[str, Any]:
 
 
 def parameters(name: str, function: Any) -> list[tuple[str, Sequence[str], bool]]:
-    """Name, what is tried for it, and whether it has to be given. Raises KeyError for a parameter that is not known."""
+    """The name, its values, and whether it is required. Raises KeyError for an unknown parameter."""
     if function is np.einsum:
         return [("subscripts", VALUES["subscripts"], True), ("operands", ("x", "x, y"), True)]
     if isinstance(function, np.ufunc):
@@ -291,12 +291,12 @@ def parameters(name: str, function: Any) -> list[tuple[str, Sequence[str], bool]
         elif parameter.name == "dtype" or parameter.name == "start_or_stop":
             found.append((parameter.name, ("float" if parameter.name == "dtype" else "x",), True))
         else:
-            raise KeyError(f"{name}({parameter.name}): say in VALUES what is tried for it")
+            raise KeyError(f"{name}({parameter.name}): add values for it to VALUES")
     return found
 
 
 def calls(name: str, function: Any) -> Iterator[str]:
-    """The required arguments with each value, and each optional one beside them; the optional ones by name."""
+    """The required arguments with each value, and with each optional one; optional ones are passed by name."""
     known = parameters(name, function)
     needed = [values for _, values, is_needed in known if is_needed]
     made = ".shape" if function in _CREATED else ""
@@ -318,7 +318,7 @@ def calls(name: str, function: Any) -> Iterator[str]:
 
 
 def _takes_any_number(function: Any) -> bool:
-    """Whether there are arguments that have no names: np.meshgrid(x, y), np.atleast_1d(x, y)."""
+    """Whether the function takes unnamed arguments: np.meshgrid(x, y), np.atleast_1d(x, y)."""
     try:
         return any(each.kind is each.VAR_POSITIONAL for each in inspect.signature(function).parameters.values())
     except ValueError:
@@ -326,7 +326,7 @@ def _takes_any_number(function: Any) -> bool:
 
 
 NOT_DRAWN = {"math.acosh": "a row of docs/deviations.md: nan for a domain error, which half of these numbers are"}
-"""Functions that are left out here, and why. Random calls draw them by their samples."""
+"""Excluded functions, and why. Random calls draw them by their samples."""
 
 
 def bodies() -> dict[str, list[str]]:

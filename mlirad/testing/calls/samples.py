@@ -1,7 +1,7 @@
 """A sample call of each public function: an expression of the inputs of inputs.py.
 
-Reads: signatures of ufuncs, and the table below. Writes: nothing. Gives: calls that plain Python accepts. Where the
-arguments of a function are not in the table, they are the first of some usual ones that it accepts.
+Reads: signatures of ufuncs, and the table below. Writes: nothing. Gives: calls that plain Python accepts. If a function
+is not in the table, its arguments are the first of some usual ones that it accepts.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What every target has to do, as tests that its own package runs."""
+"""Tests that every target must pass; the target's own package runs them."""

@@ -1,4 +1,4 @@
-"""The programs of the conformance kit: small NumPy functions, each with something that a target has to get right.
+"""The programs of the conformance kit: small NumPy functions, each with a feature that a target must get right.
 
 Reads: a dtype. Writes: nothing. Leaves: functions and their arguments.
 """
@@ -16,10 +16,10 @@ Arguments = Callable[[np.dtype], tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class TargetProgram:
-    """A function, what it is called with, and whether it is differentiated.
+    """A function, its arguments, and whether it is differentiated.
 
-    has_gradient: its result is a number, and argument 0 an array of floats, at which it is smooth. raises: what a call
-    raises, at the second line of the function.
+    has_gradient: its result is a number, and it is smooth at argument 0, an array of floats. raises: the exception of a
+    call, at the second line of the function.
     """
 
     function: Callable[..., Any]

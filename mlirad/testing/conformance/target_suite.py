@@ -1,4 +1,4 @@
-"""The conformance kit: a class of tests, which pytest collects in the package of a target.
+"""The conformance kit: a class of tests that pytest collects in the package of a target.
 
     from mlirad.testing import target_suite
 
@@ -27,10 +27,10 @@ from mlirad.targets.reading import parsed
 from mlirad.testing.conformance.target_programs import PROGRAMS, TargetProgram
 
 _STEP = 1e-4
-"""Of the central differences, which are taken of the plain function in float64."""
+"""The step of the central differences, which use the plain function in float64."""
 _THREADS = 4
 _OF_DTYPE = {8: (1e-12, 1e-6), 4: (1e-5, 1e-4), 2: (2e-3, 2e-2)}
-"""By the bytes of a float: how near values are to NumPy's, and derivatives to differences."""
+"""Tolerances by the bytes of a float: of values to NumPy's, and of derivatives to differences."""
 
 _every_program = pytest.mark.parametrize("name", list(PROGRAMS))
 _every_gradient = pytest.mark.parametrize("name", [name for name, each in PROGRAMS.items() if each.has_gradient])
@@ -46,11 +46,10 @@ def target_suite(
 ) -> type[TargetSuite]:
     """Tests of the target of that name, with these options: a class for pytest.
 
-    dtype: of the programs' arrays of floats. Values have to be NumPy's to 1e-12 of the largest element (float64), 1e-5
-    (float32) or 2e-3 (float16); derivatives are compared with differences of NumPy's values. refuses: the names of the
-    programs, those of `mlirad.testing.conformance.target_programs`, that the target does not take: it has to refuse
-    them with TargetError at a line of the program, and to take all others. refuses_gradients: those whose derivatives
-    it does not take.
+    dtype: of the programs' float arrays. Values must equal NumPy's to 1e-12 of the largest element (float64), 1e-5
+    (float32) or 2e-3 (float16); derivatives are compared with differences of NumPy's values. refuses: the names of
+    programs (in `mlirad.testing.conformance.target_programs`) that the target refuses: it must raise TargetError at a
+    line of the program, and compile all others. refuses_gradients: the programs with gradients that it refuses.
 
     Raises TargetError for an unknown target or option, and ValueError for an unknown program.
     """
@@ -60,12 +59,12 @@ def target_suite(
     facts = {"target": name, "options": options, "dtype": np.dtype(dtype), "refuses": frozenset(refuses)}
     facts["refuses_gradients"] = frozenset(refuses_gradients)
     return type(
-        f"Test{name.capitalize()}", (TargetSuite,), {**facts, "__doc__": f"The target {name} does what all do."}
+        f"Test{name.capitalize()}", (TargetSuite,), {**facts, "__doc__": f"The conformance tests of the target {name}."}
     )
 
 
 class TargetSuite:
-    """What every target has to do."""
+    """The tests that every target must pass."""
 
     target: ClassVar[str]
     options: ClassVar[dict[str, Any]]
@@ -82,7 +81,7 @@ class TargetSuite:
 
     @_every_program
     def test_values_are_numpys(self, name: str) -> None:
-        """What it returns and writes, whatever the layout of its arguments; results are views where NumPy's are."""
+        """Results and writes equal NumPy's for all layouts of arguments; results are views where NumPy's are."""
         program, kernel = self._taken(name)
         if program.raises is not None:
             return
@@ -109,7 +108,7 @@ class TargetSuite:
 
     @_every_gradient
     def test_second_derivatives_are_differences(self, name: str) -> None:
-        """v H v, forward over reverse, at a point where nothing is chosen otherwise nearby."""
+        """v H v, forward over reverse, at a point without kinks nearby."""
         program, derived = self._taken(name, mlirad.grad)
         args = program.arguments(self.dtype)
         direction = np.cos(np.arange(args[0].size)).reshape(args[0].shape).astype(args[0].dtype)
@@ -123,7 +122,7 @@ class TargetSuite:
 
     @pytest.mark.parametrize("name", [name for name, each in PROGRAMS.items() if each.raises])
     def test_errors_are_at_the_line(self, name: str) -> None:
-        """What NumPy raises, at the user's line; the next call is right."""
+        """It raises the same as NumPy, at the user's line, and the next call is right."""
         program, kernel = self._taken(name)
         assert program.raises is not None
         *args, _ = program.arguments(self.dtype)
@@ -149,7 +148,7 @@ class TargetSuite:
     # Dumps
 
     def test_stages_are_text_that_is_read_again(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Every stage of MLIR parses, with the target's dialects, to what was printed; dumps are these stages."""
+        """The text of every MLIR stage parses with the target's dialects and prints equally; dumps are these stages."""
         for name in self._names():
             lowered, again = self._lowered(name), self._lowered(name)
             for stage in all_stages(lowered.target):
@@ -176,7 +175,7 @@ class TargetSuite:
     # Caches and threads
 
     def test_code_on_disk_is_used_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Where the stage to be loaded is text, nothing is compiled a second time, and the numbers are the same."""
+        """If the stage to be loaded is text, nothing is compiled a second time, and the numbers are the same."""
         name = self._names()[0]
         program = PROGRAMS[name]
         first = self._kernel(program)(*program.arguments(self.dtype))
@@ -188,7 +187,7 @@ class TargetSuite:
         _require_equal(self._kernel(program)(*program.arguments(self.dtype)), first, name)
 
     def test_threads_get_what_one_gets(self) -> None:
-        """Threads that call one kernel at once, before it is compiled, and later."""
+        """Threads call one kernel at the same time, before it is compiled and later."""
         for name in self._names()[:3]:
             program = PROGRAMS[name]
             args = program.arguments(self.dtype)
@@ -200,7 +199,7 @@ class TargetSuite:
                 for each in results.result():
                     _require_equal(each, alone, name)
 
-    # What the tests share
+    # Shared by the tests
 
     @property
     def _rtol(self) -> float:
@@ -216,7 +215,7 @@ class TargetSuite:
         return made
 
     def _names(self) -> list[str]:
-        """The programs that are taken, and raise nothing."""
+        """The programs that the target compiles, and that raise nothing."""
         return [name for name, each in PROGRAMS.items() if name not in self.refuses and each.raises is None]
 
     def _lowered(self, name: str) -> Any:
@@ -233,7 +232,7 @@ class TargetSuite:
         return isinstance(value, str)
 
     def _taken(self, name: str, derived: Callable[..., Any] | None = None) -> tuple[TargetProgram, Callable[..., Any]]:
-        """The program and its kernel, or a transform of that; the test ends here if it is refused, as it should be."""
+        """The program and its kernel, or a transform of that. If the kernel is rightly refused, the test ends here."""
         program = PROGRAMS[name]
         kernel = self._kernel(program)
         if derived is not None:
@@ -252,11 +251,11 @@ def _called_together(start: threading.Barrier, kernel: Callable[..., Any], args:
 
 
 def _refuse_to_compile(_self: Any, _value: Any) -> bytes:
-    raise AssertionError("it is compiled again, though its code is on disk")
+    raise AssertionError("it is compiled again, although its code is on disk")
 
 
 def _lines(program: TargetProgram) -> tuple[int, int]:
-    """The first line of a program, where its decorator stands, and the one after its last."""
+    """The first line of a program, which has its decorator, and the line after its last."""
     lines, first = inspect.getsourcelines(program.function)
     return first, first + len(lines)
 
@@ -293,7 +292,7 @@ def _views(results: Any, args: tuple[Any, ...]) -> list[list[bool]]:
 
 
 def _require_close(found: Any, expected: Any, rtol: float, what: str) -> None:
-    """Shapes and dtypes are equal, and elements near, relative to the largest one."""
+    """Check that shapes and dtypes are equal, and elements close, relative to the largest one."""
     assert len(_leaves(found)) == len(_leaves(expected)), what
     for ours, numpys in zip(_leaves(found), _leaves(expected), strict=True):
         assert (ours.shape, ours.dtype) == (numpys.shape, numpys.dtype), what
@@ -307,7 +306,7 @@ def _require_equal(found: Any, expected: Any, what: str) -> None:
 
 
 def _in_float64(program: TargetProgram, args: tuple[Any, ...]) -> Callable[[np.ndarray], float]:
-    """The plain function of its first argument, in float64."""
+    """The plain function, as a function of its first argument, in float64."""
     others = [
         each.astype(np.float64) if getattr(each, "dtype", np.dtype(int)).kind == "f" else each for each in args[1:]
     ]

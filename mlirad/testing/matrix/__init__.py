@@ -1,1 +1,1 @@
-"""Every transform of every transform of small programs, judged by differences in 120 digits."""
+"""Every transform of every transform of small programs, compared with finite differences in 120 digits."""

@@ -1,6 +1,6 @@
-"""Numbers of many digits, which NumPy's functions compute on in arrays of objects.
+"""Numbers with many digits. NumPy's functions compute with them in arrays of objects.
 
-Differences of six orders keep 30 digits of 120, so they judge what is computed in float64 to its last bits.
+Differences of six orders keep 30 of 120 digits, so they can judge float64 results to the last bit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _operator(compute: Callable[[Any, Any], Any], gives: Callable[[Any], Any]) -
 
 
 class Digits:
-    """A number of 120 digits. It is no float: an array of floats, where digits would be lost, refuses it."""
+    """A number of 120 digits. It is not a float: an array of floats, which would lose digits, refuses it."""
 
     __slots__ = ("value",)
 

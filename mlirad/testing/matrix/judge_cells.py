@@ -24,7 +24,7 @@ RIGHT, WRONG = "right", "wrong"
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a cell is refused, by a letter. message: what the error says. documented: what docs/transforms.md says."""
+    """Why a cell is refused, as a letter. message: in the error. documented: in docs/transforms.md."""
 
     letter: str
     message: str
@@ -33,11 +33,9 @@ class Reason:
 
 REASONS = (
     Reason("m", "sparse matrices are not compiled", "Sparse Jacobians and Hessians inside compiled functions"),
-    Reason(
-        "o", "a transform inside a compiled function has no option 'checkpoint'", "on any but the outermost transform"
-    ),
+    Reason("o", "a transform inside a compiled function has no option 'checkpoint'", "transform except the outermost"),
     Reason("p", "the sparsity pattern cannot be found", "there is no such pattern"),
-    Reason("s", "needs this array again in every trip, and its size has no bound", "of a function that calls itself"),
+    Reason("s", "needs this array again in every trip, and its size has no bound", "gradients of a recursive function"),
 )
 
 
@@ -55,18 +53,18 @@ class Cell:
         return float(self.outer.reference(self.inner.reference(self.program.reference))(x, x).value)
 
     def found(self, compiled: Callable[..., Any] = mlirad.jit) -> float:
-        """In a kernel, if the outer transform may stand in one."""
+        """In a kernel, if the outer transform is allowed in one."""
         function = self.outer.of(self.inner.of(self.program.function))
         return float((compiled(function) if self.outer.is_for_kernels else function)(AT))
 
     def verdict(self, compiled: Callable[..., Any] = mlirad.jit) -> str:
-        """RIGHT, WRONG with both numbers, the letter of a reason, or the error itself."""
+        """RIGHT, WRONG with both numbers, the letter of a reason, or the error."""
         try:
             found = self.found(compiled)
         except mlirad.CompileError as error:
             letters = [reason.letter for reason in REASONS if reason.message in str(error)]
             return letters[0] if letters else f"{type(error).__name__}: {error}"
-        except Exception as error:  # noqa: BLE001 - any other one is what the matrix looks for
+        except Exception as error:  # noqa: BLE001 - the matrix looks for any other exception
             return f"{type(error).__name__}: {error}"
         expected = self.expected()
         is_right = abs(found - expected) <= TOLERANCE * max(1.0, abs(expected))

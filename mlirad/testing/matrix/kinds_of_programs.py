@@ -1,6 +1,6 @@
-"""The programs of the matrix: numbers of three numbers, one for each kind of control and data flow.
+"""The programs of the matrix: scalar functions of three numbers, one for each kind of control and data flow.
 
-Each is plain NumPy, and runs on arrays of `Digits` as it stands; the one with rules of its own has a reference.
+Each is plain NumPy, and runs on arrays of `Digits` unchanged; the program with custom rules has a reference.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def if_branches(x):
 
 
 def in_place(x):
-    """An array is overwritten by what was computed of it, through views."""
+    """An array is overwritten, through views, by values computed from it."""
     y = x * x
     y[0] = np.sin(y[1]) * x[2]
     y[1:] *= y[:-1]
@@ -50,7 +50,7 @@ def in_place(x):
 
 
 def index_arrays(x):
-    """A constant index array that repeats, and one of the run."""
+    """A constant index array with repeated indices, and one computed at run time."""
     twice, order = np.array([2, 0, 2]), np.argsort(x)
     y = x[order] * np.sin(x[twice])
     y[twice] += x * x
@@ -103,14 +103,14 @@ def own_rule(x):
 
 
 def own_rule_reference(x, at):
-    """What has such rules and no others: the function at a fixed point, and a multiple of the way from there."""
+    """A function with exactly these rules: its value at a fixed point, and a multiple of the difference from there."""
     once, again = np.sin(at[0] * at[1]), np.sin(at * at[::-1])
     return (once + 2.0 * (np.sin(x[0] * x[1]) - once)) * x[2] + np.sum(again + 3.0 * (np.sin(x * x[::-1]) - again))
 
 
 @dataclass(frozen=True)
 class Program:
-    """`reference(x, at)`: the program of x. What has no derivative, or another one, is computed of `at`, equal to x."""
+    """`reference(x, at)`: the program of x. Parts with no derivative or a false one use `at`, which is equal to x."""
 
     name: str
     function: Callable[[Any], Any]

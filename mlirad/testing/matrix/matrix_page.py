@@ -17,13 +17,13 @@ _HEAD = """# Every transform of every transform
 `make matrix` writes this page (`mlirad/testing/matrix`). {transforms} transforms of {transforms} transforms of
 {programs} programs are {cells:,} cells: {right:,} are right, {refused:,} are refused.
 
-A program is a number of three numbers, with one kind of control or data flow (`testing/matrix/kinds_of_programs.py`).
-A transform makes another such function of it: what it gives is contracted with fixed weights
-(`transforms_of_numbers.py`), so that gradients, Jacobians and lanes become numbers. A cell is right if this number is,
-to 1e-9, what central differences of the plain program give, in numbers of 120 digits. The derivative rules are false
-on purpose, in `custom_jvp` (twice the derivative), `custom_vjp` (three times) and the last program: it shows whether
-they are used. Each cell runs natively, in a kernel where the outer transform may stand in one; some of
-the last three programs ran op by op.
+A program is a scalar function of three numbers, with one kind of control or data flow
+(`testing/matrix/kinds_of_programs.py`). A transform turns it into another such function: its result is contracted with
+fixed weights (`transforms_of_numbers.py`), so gradients, Jacobians and lanes become numbers. A cell is right if this
+number agrees to 1e-9 with central differences of the plain program, computed with 120 digits. The derivative rules of
+`custom_jvp` (twice the derivative), `custom_vjp` (three times) and the last program are false on purpose, to show that
+they are used. Each cell runs natively, in a kernel if the outer transform is allowed in one; some of the last three
+programs ran op by op.
 
 A row is the outer transform, a column the inner one. ✓: right. A letter: refused, and why:
 
@@ -31,7 +31,7 @@ A row is the outer transform, a column the inner one. ✓: right. A letter: refu
 
 
 def page(verdicts: Mapping[str, str]) -> str:
-    """What is checked in. verdicts: of each cell, by its name."""
+    """The page. verdicts: of each cell, by its name."""
     counts = Counter(verdicts.values())
     numbers = {"transforms": len(TRANSFORMS), "programs": len(PROGRAMS), "cells": len(CELLS), "right": counts[RIGHT]}
     lines = [_HEAD.format(**numbers, refused=sum(counts[reason.letter] for reason in REASONS))]
@@ -49,7 +49,7 @@ def page(verdicts: Mapping[str, str]) -> str:
 
 
 def cells_of(text: str) -> dict[str, str]:
-    """The verdicts that a page has, by the cells' names."""
+    """The verdicts in a page, by the cells' names."""
     marks = [
         mark.strip()
         for section in text.split("\n## ")[1:]

@@ -1,7 +1,7 @@
-"""The transforms of the matrix, each as a map from functions of a vector to a number to functions of that kind.
+"""The transforms of the matrix, each as a map between scalar functions of a vector.
 
-What a transform gives is contracted with fixed weights, so that any two can be composed. `reference` says what comes
-out by differences in the first of two arguments (the second one is where derivatives are taken, and is held).
+The result of a transform is contracted with fixed weights, so any two can be composed. `reference` computes the same by
+differences in the first of two arguments; the second one, the point of the derivatives, is held fixed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Transform:
     of: Callable[[Function], Function]
     reference: Callable[[Reference], Reference]
     is_for_kernels: bool = True
-    """Whether it may stand inside of compiled functions, by the docs."""
+    """Whether the docs allow it inside compiled functions."""
 
 
 def slope(g: Reference, direction: np.ndarray) -> Reference:

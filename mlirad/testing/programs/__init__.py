@@ -1,1 +1,1 @@
-"""Random NumPy programs, and what they are compared with: a judge of the whole compiler."""
+"""Random NumPy programs and their oracle: a test of the whole compiler."""

@@ -17,7 +17,7 @@ from mlirad.testing.programs.program import Program
 
 
 def show(program: Program, how: str, derivatives: bool, is_minimised: bool) -> int:
-    """Print a program, cut down or as it is, and the verdicts on it."""
+    """Print a program, minimised or as it is, and the verdicts on it."""
     with tempfile.TemporaryDirectory() as directory:
 
         def wrong(candidate: Program) -> set[str]:
@@ -35,14 +35,14 @@ def show(program: Program, how: str, derivatives: bool, is_minimised: bool) -> i
 def main() -> int:
     parser = argparse.ArgumentParser(description="Compare random programs, compiled, with NumPy.")
     parser.add_argument("--how", choices=STAGES, default="autodiff", help="native, or interpreted at a stage")
-    parser.add_argument("--target", help="with --how native: a target, which is compared with the usual one, too")
-    parser.add_argument("--bias", choices=BIASES, action="append", help="the generator's bias; both if not given")
+    parser.add_argument("--target", help="with --how native: a target, which is also compared with the usual one")
+    parser.add_argument("--bias", choices=BIASES, action="append", help="the generator's bias; all if not given")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--count", type=int, default=100, help="how many seeds, of each bias")
-    parser.add_argument("--log", type=Path, help="a file of results: what it already has is not run again")
+    parser.add_argument("--count", type=int, default=100, help="how many seeds for each bias")
+    parser.add_argument("--log", type=Path, help="a file of results: seeds in it are not run again")
     parser.add_argument("--no-derivatives", action="store_true", help="values and side effects only")
     parser.add_argument("--show", action="store_true", help="print the program of the first seed and its verdicts")
-    parser.add_argument("--minimise", action="store_true", help="cut the wrong program of the first seed down")
+    parser.add_argument("--minimise", action="store_true", help="minimise the wrong program of the first seed")
     options = parser.parse_args()
     if options.target is not None:
         if options.how != "native":

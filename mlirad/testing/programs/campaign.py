@@ -1,7 +1,7 @@
-"""Campaigns of random programs, in a process of their own that may crash or hang; resumable by their log.
+"""Campaigns of random programs, in separate processes that may crash or hang; they can be resumed from their log.
 
-Reads: seeds, and the log of an earlier run. Writes: one line of JSON a program to the log, after one that says which
-generator it is of. Leaves: a printed summary.
+Reads: seeds, and the log of an earlier run. Writes: one line of JSON for each program to the log, after a line that
+identifies the generator. Leaves: a printed summary.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from mlirad.testing.programs.program import Program
 Key = tuple[str, int]
 
 PATIENCE = 60.0
-"""Seconds of work after which a program hangs; ten times as many where only the clock is known."""
+"""Seconds of work after which a program counts as hanging; ten times as many if only the clock is known."""
 
 LIFE = 500
-"""Programs that one process judges: caches of what was compiled grow."""
+"""Programs that one process judges: the caches of compiled code grow."""
 
 
 def way(how: str) -> Natively:
@@ -47,7 +47,7 @@ def way(how: str) -> Natively:
 
 @dataclass
 class Summary:
-    """What a campaign found. Reasons of refusals and features are counted by program, failures are kept in full."""
+    """The findings of a campaign: reasons of refusals and features, counted by program, and all failures."""
 
     programs: int = 0
     compiled: int = 0
@@ -58,7 +58,7 @@ class Summary:
     failures: list[tuple[Key, str]] = field(default_factory=list)
 
     def add(self, key: Key, text_features: Iterable[str], verdicts: Sequence[Verdict]) -> None:
-        """Count a program; its pairs of features, the derivatives found right among them, if it compiled."""
+        """Count a program, and, if it compiled, its pairs of features, including correct derivatives."""
         self.programs += 1
         for verdict in verdicts:
             self.verdicts[verdict.kind, verdict.about] += 1
@@ -78,7 +78,7 @@ class Summary:
         return 1.0 - self.compiled / max(self.programs, 1)
 
     def rarest(self, count: int) -> list[tuple[tuple[str, str], int]]:
-        """The pairs of features that met least often, those that never met first."""
+        """The pairs of features that occurred together least often; those that never did come first."""
         met = [(pair, self.pairs[pair]) for pair in pairs_of(set(self.features))]
         return sorted(met, key=lambda each: (each[1], each[0]))[:count]
 
@@ -99,7 +99,7 @@ class Hangs(Exception):
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raises Hangs in Python code that works longer, however long it waits for others."""
+    """Raises Hangs in Python code that works for longer; waiting does not count."""
 
     def stop(_number: int, _frame: Any) -> None:
         raise Hangs
@@ -114,7 +114,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def judged(program: Program, how: str, directory: Path, derivatives: bool = True) -> list[Verdict]:
-    """The verdicts on one program; an exception of the compiler's own is one of them."""
+    """The verdicts on one program; an internal error of the compiler is one of them."""
     try:
         with limited(PATIENCE):
             return judge(program, way(how), directory, derivatives)
@@ -125,7 +125,7 @@ def judged(program: Program, how: str, directory: Path, derivatives: bool = True
 
 
 def _work(keys: Sequence[Key], how: str, derivatives: bool, pipe: Connection) -> None:
-    # IR is a great many objects that refer to one another: to search them all too often is a tenth of the time.
+    # IR consists of very many objects that refer to one another: searching them too often takes a tenth of the time.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     with tempfile.TemporaryDirectory(prefix="mlirad-programs-") as directory:
@@ -172,7 +172,7 @@ def run(keys: Sequence[Key], how: str, log: Path | None = None, derivatives: boo
 
 
 def generation() -> str:
-    """Which generator this is: its seeds mean other programs when its text changes."""
+    """Identifies the generator: a change to its text changes the programs of all seeds."""
     directory = Path(__file__).parent
     names = ["kinds", "random_expressions", "program", "function_writer", "random_functions", "generate"]
     files = [*(directory / f"{name}.py" for name in names), *sorted((directory / "statements").glob("*.py"))]
@@ -181,12 +181,12 @@ def generation() -> str:
 
 
 def _read(log: Path, summary: Summary) -> Iterator[Key]:
-    """The programs in a log. Raises ValueError if they are another generator's."""
+    """The programs in a log. Raises ValueError if another generator wrote it."""
     if not log.exists():
         log.write_text(json.dumps({"generator": generation()}) + "\n")
     first, *lines = log.read_text().splitlines()
     if json.loads(first) != {"generator": generation()}:
-        raise ValueError(f"{log} is of another generator, whose seeds meant other programs; begin a new one")
+        raise ValueError(f"{log} belongs to another version of the generator; begin a new log")
     for line in lines:
         bias, seed, features, verdicts = json.loads(line)
         summary.add((bias, seed), features, [Verdict(*verdict) for verdict in verdicts])

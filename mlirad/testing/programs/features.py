@@ -1,7 +1,7 @@
-"""What a program's text is about: its control flow, its writes, its views, its functions.
+"""The features of a program's text: its control flow, writes, views and functions.
 
-Reads: source text. Writes: nothing. Leaves: names of features; what the text does not say (derivatives, layouts of
-arguments) the judge and the program add.
+Reads: source text. Writes: nothing. Leaves: names of features. The judge and the program add features that the text
+does not show (derivatives, layouts of arguments).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LOOPS = (ast.For, ast.While)
 
 
 def features_of(source: str) -> set[str]:
-    """The features of the functions in a text, except the functions of `program.py`, which every program has."""
+    """The features of the functions in a text, except for the functions of `program.py`, which every program has."""
     found: set[str] = set()
     for function in ast.parse(source).body:
         if isinstance(function, ast.FunctionDef) and function.name not in COMMON:
@@ -205,14 +205,14 @@ def _is_window(part: ast.Slice) -> bool:
 
 
 def _is_reference(value: ast.expr) -> bool:
-    """Whether a value is one or the other array."""
+    """Whether a value is one of two arrays."""
     if not isinstance(value, ast.IfExp):
         return False
     return any(isinstance(each, ast.Name) or _is_view(each) for each in (value.body, value.orelse))
 
 
 def _nests(node: ast.stmt, found: set[str], in_loop: bool, in_branch: bool) -> None:
-    """What stands inside what."""
+    """The nesting of statements."""
     is_loop = isinstance(node, _LOOPS)
     if is_loop and in_loop:
         found.add("loop in a loop")
@@ -258,7 +258,7 @@ def _of_function(function: ast.FunctionDef, nodes: list[ast.AST]) -> set[str]:
 
 
 def _returns_an_array(node: ast.Return) -> bool:
-    """Whether a name of an array is returned: of an argument, a new array or a view."""
+    """Whether the name of an array is returned: an argument, a new array or a view."""
     values = node.value.elts if isinstance(node.value, ast.Tuple) else []
     return any(isinstance(each, ast.Name) and each.id[0] in "xyzmwehtv" for each in values)
 

@@ -25,7 +25,7 @@ DEPTH = 4
 
 @dataclass(frozen=True)
 class Helper:
-    """A function beside the main one: `recursive` ones take a depth in the end."""
+    """A function beside the main one: `recursive` ones take a depth as the last argument."""
 
     name: str
     parameters: tuple[Kind, ...]
@@ -47,7 +47,7 @@ def writes(kind: str) -> Callable[[Callable[[Writer], None]], Callable[[Writer],
 
 
 class Writer:
-    """`frozen`: names that only the loop they belong to may change. `planned`: statements that are still to occur."""
+    """`frozen`: names that only their loop may change. `planned`: statements that must still occur."""
 
     def __init__(self, rng: Random, weights: dict[str, int], helpers: list[Helper], planned: list[str]):
         self.rng = rng
@@ -68,7 +68,7 @@ class Writer:
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        """What is bound inside is not seen after it."""
+        """A block: names that are bound inside are not visible after it."""
         before, frozen = dict(self.expressions.scope), set(self.frozen)
         self.depth += 1
         yield
@@ -77,7 +77,7 @@ class Writer:
 
     @contextmanager
     def function(self) -> Iterator[None]:
-        """The body of a function inside: the loops around it are not its own."""
+        """The body of a nested function: the loops around it do not belong to it."""
         loops, is_main, self.loops, self.is_main = self.loops, self.is_main, 0, False
         with self.block():
             yield
@@ -105,7 +105,7 @@ class Writer:
         return found
 
     def target(self, kind: Kind, prefix: str) -> str:
-        """A place to bind to a value of this kind: a new name, or one that holds such a value."""
+        """A place for a value of this kind: a new name, or one that holds such a value."""
         held = [place for place, k in self.targets() if k == kind] or self.held(kind)
         if held and (self.depth > 1 or self.rng.random() < 0.3) and self.rng.random() < 0.6:
             return self.rng.choice(held)
@@ -128,7 +128,7 @@ class Writer:
         return [(name, shape) for name, shape in self.expressions.arrays() if len(shape) == 2]
 
     def updatable(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Arrays for which `x += 1` is right: not the items of tuples, nor what belongs to a loop."""
+        """Arrays for which `x += 1` is allowed: not items of tuples, and not arrays that belong to a loop."""
         places = [(place, kind) for place, kind in self.targets() if isinstance(kind, Array)]
         return [(place, kind.shape) for place, kind in places if kind.dtype == "float64"]
 

@@ -2,12 +2,11 @@
 
 Reads: a seed and a bias. Writes: nothing. Leaves: source text, and arguments to call it with.
 
-`mixed` spreads over everything; `alias` is dense in views, swaps, helpers that write, and references that depend on
-branches; `dtypes` in narrow integers and float32, and numbers of Python that meet them; `around` in captured arrays,
-composed closures, lists that grow, and helpers whose code is replaced; `selections` in what masks select; `complex` in
-complex numbers, `draws` in random numbers of a generator. Each program uses a few kinds of statements
-only, and must contain some: programs that use everything use little of anything. The same seed gives the same
-program, on every machine.
+`mixed` covers everything; `alias` has many views, swaps, helpers that write, and references that depend on branches;
+`dtypes` has narrow integers, float32 and Python numbers that meet them; `around` has captured arrays, composed
+closures, lists that grow, and helpers with replaced code; `selections` has selections by masks; `complex` has complex
+numbers; `draws` has random numbers of a generator. Each program uses only a few kinds of statements, and must contain
+some: programs that use everything use little of anything. The same seed gives the same program on every machine.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _NARROW: dict[str, Kind] = {
     "d": Scalar("float32"),
     "p": Scalar("int64"),
 }
-"""Parameters that programs of the bias `dtypes` have besides."""
+"""Additional parameters of programs of the bias `dtypes`."""
 _COMPLEX: dict[str, Kind] = {
     "cx": Array((5,), "complex128"),
     "cz": Array((3,), "complex128"),
@@ -106,7 +105,7 @@ _NEEDED_BY = {
     "n": frozenset({"window"}),
 }
 _REFUSED = frozenset({"hidden"})
-"""Statements that are right to be refused: few programs have them."""
+"""Statements that are rightly refused: few programs have them."""
 _PLANNED = 4
 """How many kinds of statements each program must contain."""
 
@@ -159,7 +158,7 @@ def _likelihood(name: str, planned: list[str]) -> float:
 
 
 def _helpers(rng: Random, weights: dict[str, int], planned: list[str]) -> list[tuple[Helper, str]]:
-    """The functions beside the main one that its statements need."""
+    """The helper functions that the main function's statements need."""
     simple = {kind: weight for kind, weight in weights.items() if kind not in ("helper", "recursive", "callback")}
     found: list[tuple[Helper, str]] = []
     if "helper" in weights:
@@ -171,7 +170,7 @@ def _helpers(rng: Random, weights: dict[str, int], planned: list[str]) -> list[t
 
 
 def _changed(text: str) -> str:
-    """The function of a text under another name, its constants changed."""
+    """The function of a text under another name and with other constants."""
     name = text[len("def ") : text.index("(")]
     return text.replace(f"def {name}(", f"def {REPLACEMENT}(", 1).replace("0.5", "0.75").replace("0.25", "-0.25")
 

@@ -29,7 +29,7 @@ DERIVATIVES = ("gradient", "duality", "second order")
 
 @dataclass(frozen=True)
 class Verdict:
-    """kind: same, refused, skipped (a kink), or wrong; about: what was compared; why: what to count or to look at."""
+    """kind: same, refused, skipped (a kink), or wrong; about: what was compared; why: a reason to count or inspect."""
 
     kind: str
     about: str
@@ -58,7 +58,7 @@ class Natively:
 
 @dataclass(frozen=True)
 class OnTarget(Natively):
-    """How programs are run: by another target, which has to agree with the usual one."""
+    """How programs are run: by another target, which must agree with the usual one."""
 
     target: str
 
@@ -89,18 +89,18 @@ class Stepwise(Natively):
 
 
 def reason(error: BaseException) -> str:
-    """An error's message without what differs from program to program."""
+    """An error's message without the parts that differ between programs."""
     text = str(getattr(error, "message", error)).split("\n")[0]
     return f"{type(error).__name__}: " + re.sub(r"'[^']*'|\([\d, ]*\)|-?\d+(\.\d+)?", "_", text)[:110]
 
 
 def _refusal(error: CompileError, about: str) -> Verdict:
-    """A refusal names the place in the program; without a place, the compiler has failed."""
+    """Whether an error is a refusal: it names the place in the program; without a place, the compiler has failed."""
     return Verdict("wrong" if error.location is None else "refused", about, reason(error))
 
 
 def judge(program: Program, how: Natively, directory: Path, derivatives: bool = True) -> list[Verdict]:
-    """All that is found out about a program; second derivatives of every fourth."""
+    """All verdicts on a program; every fourth program has second derivatives."""
     ours, oracle = namespace_of(program, directory), oracle_of(program)
     verdicts = _values(program, how, ours, oracle)
     if derivatives and program.floats and all(each.kind == "same" for each in verdicts):
@@ -144,7 +144,7 @@ def _values(program: Program, how: Natively, ours: Namespace, oracle: Namespace)
 
 
 def _change(program: Program, namespace: Namespace, number: int) -> None:
-    """What happens around a program before call `number`, which is not the first."""
+    """Changes the surroundings of a program before call `number`, which is not the first."""
     if number == 1 and "replaced code" in program.traits:
         helper = next(value for name, value in namespace.items() if re.fullmatch(r"[hr]0", name))
         helper.__code__ = namespace[REPLACEMENT].__code__
@@ -153,7 +153,7 @@ def _change(program: Program, namespace: Namespace, number: int) -> None:
 
 
 def _is_chaotic(function: Callable[..., Any], args: list[Any], want: Any, after: list[Any]) -> bool:
-    """Whether rounding in another order gives other results: so do, in plain NumPy, arguments moved either way."""
+    """Whether rounding in another order changes results: then slightly moved arguments do so in plain NumPy too."""
     found: list[bool] = []
     for factor in (1 + 2e-13, 1 - 2e-13):
         moved = [x * factor if np.asarray(x).dtype.kind in "fc" else x for x in fresh(args)]
@@ -162,7 +162,7 @@ def _is_chaotic(function: Callable[..., Any], args: list[Any], want: Any, after:
 
 
 def _shared(result: Any, args: Sequence[Any]) -> list[bool]:
-    """Which of the arrays that the caller holds after a call share memory."""
+    """Which of the caller's arrays share memory after a call."""
     arrays = [x for x in (*(result if isinstance(result, tuple) else (result,)), *args) if isinstance(x, np.ndarray)]
     return [np.shares_memory(x, y) for x, y in itertools.combinations(arrays, 2)]
 
@@ -221,7 +221,7 @@ def _slope_verdict(
     directions = {k: _direction(rng, _wide(args[k])) for k in argnums}
 
     def along(step: float) -> float:
-        # Doubles, also where the program takes float32: its own rounding would drown the differences.
+        # Doubles, even if the program takes float32: its rounding would hide the differences.
         moved = [_wide(a) + step * directions[k] if k in directions else a for k, a in enumerate(args)]
         moved = [
             x[()] if not np.shape(x) else laid_out(x, a) for x, a in zip(map(np.asarray, moved), args, strict=True)
@@ -233,7 +233,7 @@ def _slope_verdict(
     if expected is None:
         return Verdict("skipped", "gradient", "a kink, or large numbers")
     terms = [_inner([g], [directions[k]]) for k, g in zip(argnums, gradients, strict=True)]
-    # What the program itself rounds to float32 is rounded in the differences too.
+    # Values that the program itself rounds to float32 are also rounded in the differences.
     is_single = any(each.name in program.source for each in SINGLES)
     is_single = is_single or any(getattr(args[k], "dtype", None) in SINGLES for k in argnums)
     tolerance = 2e-3 if is_single else 2e-5
@@ -245,7 +245,7 @@ def _slope_verdict(
 
 
 def _primals(program: Program, ours: Namespace, number: int) -> list[Any]:
-    """The float arguments of a call; the others are made globals, as `outs` and `energy` read them."""
+    """The float arguments of a call; the others become globals, which `outs` and `energy` read."""
     args = dict(zip(program.parameters, program.arguments(number, generic=True), strict=True))
     ours.update({f"fixed_{name}": value for name, value in args.items() if name not in program.floats})
     return [args[name] for name in program.floats]
@@ -257,7 +257,7 @@ def _duality(program: Program, how: Natively, ours: Namespace) -> list[Verdict]:
     if isinstance(call(ours["outs"], fresh(primals)), Exception):
         return []
     try:
-        # What is written around a function is as it was before the next call.
+        # Captured objects that a function writes are restored before the next call.
         out, pullback = how.vjp(ours["outs"], _primals(program, ours, 0))
         rng = np.random.default_rng(program.seed)
         us = tuple(_direction(rng, x) for x in out)
@@ -333,5 +333,5 @@ def _wide(x: Any) -> np.ndarray:
 
 
 def _inner(xs: Sequence[Any], ys: Sequence[Any]) -> float:
-    """What real parts and imaginary parts give: gradients are du/dx - i du/dy."""
+    """Combines the derivatives by real and imaginary parts: gradients are du/dx - i du/dy."""
     return float(sum(np.sum(_wide(x) * _wide(y)).real for x, y in zip(xs, ys, strict=True)))

@@ -1,4 +1,4 @@
-"""What the variables of a random program hold.
+"""The kinds of values that variables of a random program hold.
 
 Reads: nothing. Writes: nothing. Leaves: kinds, and the views of one kind that have the shape of another.
 """
@@ -67,7 +67,7 @@ class Several:
     items: tuple[Array | Float, ...]
 
     def path(self, name: str, number: int) -> str:
-        """How item `number` of the variable `name` is spelled."""
+        """The source of item `number` of the variable `name`."""
         match self.holder:
             case "dict":
                 return f"{name}[{FIELDS[number]!r}]"
@@ -94,7 +94,7 @@ Kind = Array | Float | Complex | Generator | Int | Scalar | Number | Bool | Seve
 
 
 def slice_of(rng: Random, size: int, length: int) -> str:
-    """A slice with `length` of the `size` elements of an axis, backwards at times."""
+    """A slice with `length` of the `size` elements of an axis, sometimes backwards."""
     if length == size and rng.random() < 0.5:
         return rng.choice([":", "::-1"])
     steps = [step for step in (1, 2, 3, -1, -2) if (length - 1) * abs(step) < size] or [1]

@@ -17,11 +17,11 @@ Test = Callable[[Program], bool]
 
 
 def minimised(program: Program, is_wrong: Test) -> Program:
-    """The smallest program found by taking away statements, the tests around them, and parts of expressions."""
+    """The smallest program found by removing statements, the tests around them, and parts of expressions."""
     before = None
     while program != before:
         before, place = program, 0
-        # After a success, go on where it was: what came before has just failed.
+        # After a success, continue at the same place: earlier edits have just failed.
         while (smaller := next(itertools.islice(_smaller(ast.parse(program.source)), place, None), None)) is not None:
             candidate = dataclasses.replace(program, source=ast.unparse(smaller) + "\n")
             if len(candidate.source) < len(program.source) and is_wrong(candidate):

@@ -1,4 +1,4 @@
-"""What a program should do: plain NumPy, and central differences.
+"""The expected behaviour of a program: plain NumPy, and central differences.
 
 Reads: a program. Writes: its source, to a file, so that it can be inspected. Leaves: namespaces, results to compare.
 """
@@ -26,7 +26,7 @@ def namespace_of(program: Program, directory: Path) -> Namespace:
 
 
 def _read_first(statements: Sequence[ast.stmt]) -> None:
-    """Copies the right side of `x[...] = value` for an array x: NumPy may read there what it has just written."""
+    """Copies the right side of `x[...] = value` for an array x: NumPy may read elements that it has just written."""
     for node in statements:
         if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
             written = ast.Lambda(ast.arguments([], [], None, [], [], None, []), target.value)
@@ -60,18 +60,19 @@ def fresh(args: Sequence[Any]) -> list[Any]:
 
 
 def call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """What the function gives, or the exception that it raises."""
+    """The function's result, or the exception that it raises."""
     try:
         with np.errstate(all="ignore"):
             return function(*args)
-    except Exception as error:  # noqa: BLE001 - what a program raises is compared
+    except Exception as error:  # noqa: BLE001 - exceptions of programs are compared
         return error
 
 
 def is_same(a: Any, b: Any, rtol: float = 1e-9) -> bool:
-    """Whether two results are alike: structure, arrays' dtypes and shapes, values up to rounding.
+    """Whether two results agree: structure, arrays' dtypes and shapes, values up to rounding.
 
-    A number may be Python's in one and NumPy's in the other, and then of another kind: what paths join has one type.
+    A number may be Python's in one result and NumPy's in the other, and then of another kind: a joined value has one
+    type.
     """
     if isinstance(a, Exception) or isinstance(b, Exception):
         return type(a) is type(b)
@@ -107,7 +108,7 @@ def slope(function: Callable[[float], float], step: float = 2.0**-12) -> float |
     coarse, fine = (at[2] - at[-2]) / (4 * step), (at[1] - at[-1]) / (2 * step)
     bends = [abs(at[k] - 2 * at[0] + at[-k]) / step for k in (1, 2)]
     scale = 1 + abs(at[0]) + abs(fine)
-    # The second difference over the step falls with the step where the function is smooth, and stays at a kink.
+    # The second difference over the step falls with the step if the function is smooth, and does not at a kink.
     if abs(coarse - fine) > 1e-4 * scale or bends[0] > 0.02 * scale or bends[1] > 0.02 * scale:
         return None
     return fine + (fine - coarse) / 3

@@ -31,9 +31,9 @@ BIT_GENERATORS = (np.random.PCG64, np.random.MT19937, np.random.Philox, np.rando
 class Program:
     """`source` defines f; loss, the number to differentiate; outs, f's float results as a function of `floats` only.
 
-    `traits` are what the text does not tell: "strided arguments", of other layouts than C's; "aliased arguments",
-    some being others, or parts of them; "replaced code", a helper whose code becomes another's between two calls;
-    "changed globals", what the program captures changes then.
+    `traits` are properties that the text does not show: "strided arguments" have other layouts than C; among "aliased
+    arguments", some are others or parts of them; with "replaced code", a helper gets another function's code between
+    two calls; with "changed globals", captured objects change then.
     """
 
     seed: int
@@ -96,7 +96,7 @@ def _argument(kind: Kind, rng: np.random.Generator, generic: bool) -> Any:
 
 
 def _strided(value: Any) -> Any:
-    """The same array backwards in memory, with gaps; or, of a matrix (or of more axes), in the order of Fortran."""
+    """The same array backwards in memory, with gaps; or, with two or more axes, in Fortran order."""
     if not isinstance(value, np.ndarray):
         return value
     if value.ndim > 1:
@@ -107,8 +107,8 @@ def _strided(value: Any) -> Any:
 
 
 def laid_out(value: Any, like: Any) -> Any:
-    """A copy of an array that lies in memory as `like` does: functions may write through what is a view only there.
-    Of a generator, one in the same state."""
+    """A copy of an array with the memory layout of `like`, because views may depend on it and functions may write
+    through them. For a generator, one in the same state."""
     if isinstance(value, np.random.Generator):
         return copy.deepcopy(value)
     if not isinstance(value, np.ndarray):
@@ -126,7 +126,7 @@ def _aliased(parameters: dict[str, Kind], values: list[Any]) -> list[Any]:
 
 
 def terms(parameters: dict[str, Kind], results: list[Kind]) -> list[tuple[str, Kind]]:
-    """What of `r = f(...)` and of the arguments after it is differentiated."""
+    """The parts of `r = f(...)`, and of the arguments after it, that are differentiated."""
     parts = [(f"r[{index}]", kind) for index, kind in enumerate(results) if is_float(kind)]
     return parts + [(name, kind) for name, kind in parameters.items() if is_float(kind) and isinstance(kind, Array)]
 
@@ -145,7 +145,7 @@ def loss_of(parameters: dict[str, Kind], results: list[Kind]) -> str:
 
 
 def outs_of(parameters: dict[str, Kind], results: list[Kind]) -> str:
-    """f's float results, the loss and its slope in one direction, as functions of the parameters that are floats."""
+    """f's float results, the loss and its slope in one direction, as functions of the float parameters."""
     floats = [name for name, kind in parameters.items() if is_float(kind)]
     passed = [
         name if name in floats else f"fixed_{name}" + (".copy()" if isinstance(kind, Array) else "")
@@ -167,7 +167,7 @@ def outs_of(parameters: dict[str, Kind], results: list[Kind]) -> str:
 
 
 REPLACEMENT = "replacement"
-"""The function whose code the first helper of a program with "replaced code" gets between two calls."""
+"""In a program with "replaced code", the first helper gets this function's code between two calls."""
 
 COMMON = ("loss", "outs", "energy", "slope")
 """The functions that every program has besides its own."""

@@ -11,22 +11,22 @@ from random import Random
 
 from mlirad.testing.programs.kinds import Array, Bool, Float, Int, Kind, Several, Shape, views
 
-# Multiples of a power of two, so that sums and products are exact and ties are ties on both sides.
+# Multiples of a power of two, so that sums and products are exact and ties stay ties on both sides.
 _NUMBERS = ("0.5", "-0.5", "0.25", "1.5", "2.0", "-1.25", "1.0")
-# Never reached by sums and products of such numbers: a comparison with one of these is the same on both sides.
+# Sums and products of such numbers never reach these: comparisons with them agree on both sides.
 _THRESHOLDS = ("0.3", "-0.7", "1.1", "2.3", "-1.9")
 
 
 @dataclass
 class Expressions:
-    """Expressions of a wanted kind, not deeper than asked. `smooth`: how often a function that is not exact is used."""
+    """Expressions of a given kind and maximal depth. `smooth`: how often an inexact function is used."""
 
     rng: Random
     scope: dict[str, Kind] = field(default_factory=dict)
     smooth: float = 0.15
 
     def places(self) -> Iterator[tuple[str, Kind]]:
-        """What can be read: names, and the items of those that hold several values."""
+        """The readable places: names, and the items of names that hold several values."""
         for name, kind in self.scope.items():
             if isinstance(kind, Several):
                 yield from ((kind.path(name, number), item) for number, item in enumerate(kind.items))
@@ -47,7 +47,7 @@ class Expressions:
     # Ints.
 
     def integer(self) -> str:
-        """An int that is small, of any sign."""
+        """A small int of any sign."""
         held = self.names(Int)
         if not held or self.rng.random() < 0.2:
             return str(self.rng.randrange(-2, 5))
@@ -55,7 +55,7 @@ class Expressions:
         return self.rng.choice([name, name, f"{name} + 1", f"{name} * 2", f"{name} // 2", f"({name} - 3)"])
 
     def index(self, size: int) -> str:
-        """A subscript that is in range (nearly always)."""
+        """A subscript that is (nearly always) in range."""
         rng = self.rng
         if rng.random() < 0.004:
             return str(rng.choice([size, -size - 1]))
@@ -78,7 +78,7 @@ class Expressions:
         return kind.high if isinstance(kind, Int) else 0
 
     def window(self) -> str:
-        """The inside of a slice whose length only the run knows."""
+        """The inside of a slice with a run-time length."""
         ints = self.names(Int)
         name = self.rng.choice(ints) if ints else "2"
         return self.rng.choice([f":{name}", f"{name}:", f":{name} + 1", f"-{name}:", f"{name}::2", f"{name}::-1"])
@@ -122,7 +122,7 @@ class Expressions:
         return guarded or f"{self.number(1)} {rng.choice(['<', '>'])} {rng.choice(_THRESHOLDS)}"
 
     def _guarded(self) -> str | None:
-        """A test whose right side may be evaluated only where the left one holds."""
+        """A test with a right side that may be evaluated only if the left side holds."""
         ints, vectors = self.names(Int), [(name, shape[0]) for name, shape in self.arrays() if len(shape) == 1]
         if not ints or not vectors:
             return None
@@ -173,7 +173,7 @@ class Expressions:
                 return f"{rng.choice(['max', 'min'])}({self.number(depth - 1)}, {self.number(depth - 1)})"
 
     def _unusual(self, shape: Shape, depth: int) -> str:
-        """Numbers from parts whose lengths only the run knows, float32, and ints of NumPy."""
+        """Numbers from slices with run-time lengths, float32, and NumPy ints."""
         rng = self.rng
         vectors = [name for name, held in self.arrays() if len(held) == 1]
         found = [f"np.sum({self.array(shape, depth - 1)} * {self.view(shape)}) * 0.25"]

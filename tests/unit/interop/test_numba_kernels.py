@@ -116,7 +116,7 @@ def test_what_numba_cannot_know_is_refused() -> None:
 
     caller = numba.njit(lambda f, x: f(x))
     assert caller(by_size, np.ones(2)) == 2.0
-    with pytest.raises(TypeError, match=r"by_size gives an array of float64 with 1 axes here, .* compiled for float64"):
+    with pytest.raises(TypeError, match=r"by_size returns an array of float64 with 1 axes here, .* for float64"):
         caller(by_size, np.ones(9))
     with pytest.raises(numba.TypingError, match="listed gives a list; called from Numba"):
         caller(listed, X)

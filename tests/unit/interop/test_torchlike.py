@@ -240,7 +240,7 @@ _generator = np.random.default_rng(0)
 def test_refusals_say_what_to_write_at_the_users_line() -> None:
     x = sines(2, 2)
     cases = [
-        (lambda: x.backward(), "not one number: say what its gradient is"),
+        (lambda: x.backward(), "not one number: pass its gradient"),
         (lambda: x.sum().backward(np.ones(3)), r"a gradient of shape \(3,\)"),
         (lambda: (x * 1).detach().sum().backward(), "depends on nothing"),
         (lambda: Tensor([1, 2], requires_grad=True), "int64 has no gradient"),
