@@ -144,7 +144,7 @@ def _build(
                 attempt.ops_of_target = ops_of_target
                 return attempt.run()
             except Restart:
-                # Keep the findings, so that each round finds more.
+                # Keep the findings: each round adds more.
                 findings = findings.again()
             except NeedStatic as need:
                 loops = {origin[1] for origin in need.origins if isinstance(origin, tuple) and origin[0] == "loop"}
@@ -222,7 +222,7 @@ class Build:
                     dispatch.call(context, outside_objects.object_value(context, self.function, None), args, kwargs)
                 )
             except Bottom:
-                value = None  # it certainly raises; what it would return does not matter, but what it wrote does
+                value = None  # it certainly raises; its result does not matter, but its writes do
             raises = value is None
             context.location = place
             changes, items = self.arguments.containers.changes() if value is not None else ((), [])

@@ -107,7 +107,8 @@ class ReturnedArrays:
         return ChoiceResult(self._result(number), tuple(options))
 
     def _owners(self, cell: int) -> list[tuple[Caller, Ref]]:
-        """The caller's arrays that may be this cell: only whole ones, so that views of the cell are views of them."""
+        """The caller's arrays that may be this cell. Only whole ones count: then views of the cell are views of
+        them."""
         found = [
             (caller, ref)
             for caller, ref in self._own

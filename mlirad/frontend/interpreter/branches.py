@@ -56,7 +56,8 @@ def live_after(frame: Frame, exit: Exit, live: Names | None) -> Names:
 
 
 def run_in(context: Context, block: Block, state: State, body: Callable[[], Outcome]) -> Outcome:
-    """Run `body` from `state`, with its ops in `block`. What it appends is noted in terms visible outside the block."""
+    """Run `body` from `state`, with its ops in `block`. Notes its appends in terms of values visible outside the
+    block."""
     context.state = state
     active, appended = len(context.active), context.appended
     context.appended = AppendCounts()

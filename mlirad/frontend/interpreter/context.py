@@ -113,7 +113,7 @@ class Context:
         self.stepwise: set[Hashable] = set()  # loops with numbers that are widened one by one (fixpoint.py)
         self.crowded: set[Hashable] = set()  # loops in which names have shared three arrays (collapse.py)
         self.covered: set[int] = set()  # lists with room for what is appended here (filled_lists.py)
-        self.doubling: set[int] = set()  # those of them with arrays that are enlarged when full
+        self.doubling: set[int] = set()  # the lists among them with arrays that are enlarged when full
         self.appended = AppendCounts()
         self.chosen: Chosen | None = None  # set while the interpreter finds out what a loop carries
         self.through_ifs = False  # whether ifs pair arrays by place

@@ -38,7 +38,7 @@ BINARY: Mapping[type[ast.operator], str] = {
 }
 
 
-"""The names of operators in those of their methods."""
+"""Maps the names of operators to the names of their methods."""
 
 
 _COMPARED: Mapping[type[ast.cmpop], Methods] = {

@@ -47,7 +47,7 @@ class Widening:
 
 
 def with_own_values(state: State) -> State:
-    """The state with an object of its own for each number and array, so that moves are recognised."""
+    """The state with an object of its own for each number and array, to recognise moves by identity."""
 
     def own(leaf: Value) -> Value:
         return dataclasses.replace(leaf) if isinstance(leaf, Static | Traced | Ref) else leaf

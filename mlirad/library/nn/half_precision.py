@@ -20,7 +20,7 @@ def cast(values: Any, dtype: Any) -> Any:
 
 @dataclass
 class LossScaler:
-    """Scales a loss, so that its intermediate float16 gradients do not become 0.
+    """Scales a loss to keep its intermediate float16 gradients from becoming 0.
 
         scaler = LossScaler()
 

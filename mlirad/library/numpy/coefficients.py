@@ -54,7 +54,7 @@ def polymul(a1: Any, a2: Any) -> Any:
 
 
 def _first(x: Any) -> Any:
-    """The index of the first nonzero coefficient; that of the last coefficient if all are 0."""
+    """The index of the first nonzero coefficient, or of the last coefficient if all are 0."""
     is_kept = x != 0
     is_kept[-1] = True
     return np.argmax(is_kept)
@@ -218,7 +218,7 @@ def poly(seq_of_zeros: Any) -> Any:
         raise ValueError("input must be 1d or non-empty square 2d array.")
     if len(roots) == 0:
         return 1.0
-    # Even for whole numbers the dtype is that of floats.
+    # Even for whole numbers, the dtype is a float dtype.
     dtype = np.float32 if roots.dtype == np.float32 else np.float64
     made = np.zeros(len(roots) + 1, dtype)
     made[0] = 1.0

@@ -215,7 +215,7 @@ def test_a_list_of_the_caller() -> None:
                 log.append(x * i)
         return x
 
-    with pytest.raises(CompileError, match="changes the length of the caller's list") as caught:
+    with pytest.raises(CompileError, match="the change in the length of the caller's list") as caught:
         jit(logs)([1.0], 0.7, 500)
     assert "append to a list that is made here" in str(caught.value)
 

@@ -196,7 +196,7 @@ def emit(context: Context, loop: Loop, header: Header, merged: Header, made: Pas
             value_names.name_carried(values, header.column_keys(), in_order)
         # A known trip count is not 0 here.
         context.state = header.after(op.results, None if isinstance(length, Traced) else columns)
-        if isinstance(length, int):  # and the numbers are those of the body
+        if isinstance(length, int):  # and its numbers are the body's
             context.state.decide(made.outcome.states[Exit.NEXT])
         return unrolling.exhausted(context, loop)
     return emit_leaving(context, loop, header, made, trips, inits, yields)
