@@ -36,6 +36,8 @@ class Reverse(ABC):
     activity: Activity
     needed: Set[SSAValue] = frozenset()
     naming: Naming = field(default_factory=Naming)
+    _scattered: dict[SSAValue, At] = field(default_factory=dict)
+    """By cotangent that is zeros but for a scattered part: what adds the part. It goes onto what comes next instead."""
 
     @abstractmethod
     def block(self, block: Block, last: Operation | None, cotangents: Cotangents, at: Mirror) -> None:
@@ -52,9 +54,15 @@ class Reverse(ABC):
             return
         so_far = cotangents.get(value)
         if isinstance(g, At):
-            cotangents[value] = g.add(self.zeros_like(value, at) if so_far is None else so_far)
+            total = g.add(self.zeros_like(value, at) if so_far is None else so_far)
+            if g.is_scattered and so_far is None:
+                self._scattered[total.value] = g
+        elif so_far is None:
+            total = g
         else:
-            cotangents[value] = g if so_far is None else so_far + g
+            part = self._scattered.pop(so_far.value, None)
+            total = so_far + g if part is None else part.add(g)
+        cotangents[value] = total
         hint_cotangent(cotangents[value].value, value)
 
     def name(self, value: SSAValue, at: Mirror) -> Expr:

@@ -14,12 +14,14 @@ from xdsl.irdl import AnyAttr, VarConstraint, operand_def, prop_def, result_def
 from mlirad.dialect.arrays.indexed_op import size_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, insert, where
+from mlirad.dialect.core.intervals import Proofs
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, infix, subscript, text
 from mlirad.dialect.core.op import Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import compare
 from mlirad.dialect.core.upstream import as_indices, counted, size_of_axis
 from mlirad.dialect.ops.check import CheckFailed, EffectOp, call_check, raise_unless
+from mlirad.dialect.ops.constant import ArangeOp
 from mlirad.dialect.ops.wrapped_index import wrap_index
 from mlirad.errors import DTypeError
 
@@ -67,6 +69,16 @@ class CheckIndicesOp(EffectOp):
 
     def numpy_repeats(self) -> frozenset[int]:
         return frozenset({0, 1})
+
+    def simplified(self, proofs: Proofs) -> Sequence[SSAValue] | None:
+        """0, 1, 2, ... are in range if there are not more of them than places."""
+        counted = self.indices.owner
+        if not isinstance(counted, ArangeOp):
+            return None
+        (count,) = types.shape(counted.result.type)
+        spare = proofs.sum_of(self.size)
+        spare = spare - proofs.sum_of(counted.size) if counted.size is not None else spare.shifted(-count)
+        return [self.indices] if proofs.is_never_negative(spare) else None
 
     def recomputed(self, *operands: SSAValue) -> tuple[Expr, ...]:
         return (wrapped_indices(*map(Expr, operands)),)

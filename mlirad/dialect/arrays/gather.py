@@ -98,7 +98,7 @@ class GatherOp(IndexedOp, LinearOp):
         return subscript(t, *places)
 
     def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> At:
-        return At(lambda accumulator: emit(ScatterAddOp, g, accumulator, *places, **self.properties))
+        return At(lambda accumulator: emit(ScatterAddOp, g, accumulator, *places, **self.properties), is_scattered=True)
 
     def subset(self) -> Subset:
         return Places(self.t, 0, self.result, tuple(self.indices), indexed=ints(self.axes), at=self.position)

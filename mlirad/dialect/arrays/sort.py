@@ -95,7 +95,7 @@ class SortOp(OneOperandOp, SortingOp):
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> At:
         places, attributes = places_in_order(x)
-        return At(lambda accumulator: emit(ScatterAddOp, g, accumulator, *places, **attributes))
+        return At(lambda accumulator: emit(ScatterAddOp, g, accumulator, *places, **attributes), is_scattered=True)
 
     def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr:
         places, attributes = places_in_order(x)

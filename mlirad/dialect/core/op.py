@@ -36,6 +36,8 @@ class At:
     """A cotangent that affects only a part of its operand: `add(accumulator)` adds it in place."""
 
     add: Callable[[Expr], Expr]
+    is_scattered: bool = False
+    """Whether the part is elements here and there, so that all of the array has to be zeros otherwise."""
 
 
 Cotangent = Expr | At | None

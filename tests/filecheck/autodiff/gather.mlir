@@ -30,9 +30,22 @@ func.func private @write_known(%x: tensor<9xf64>, %v: tensor<2xf64>) -> tensor<9
   return %y : tensor<9xf64>
 }
 
-func.func @gradients(%x: tensor<9xf64>, %v: tensor<4xf64>, %w: tensor<2xf64>, %i: tensor<4xi64>, %u: tensor<4xf64>, %g: tensor<9xf64>) -> (tensor<9xf64>, tensor<4xf64>, tensor<2xf64>) {
+// What is scattered goes onto what is added later, and no array of zeros is made for it.
+// CHECK-LABEL: func.func private @both.vjp(
+// CHECK-NOT:     nd.full
+// CHECK:         %[[all:.*]] = nd.annihilate %{{.*}} by %d_e
+// CHECK-NEXT:    %[[dx:.*]] = nd.scatter_add %d_y, %[[all]][%i]
+// CHECK-NEXT:    func.return %{{.*}}, %{{.*}}, %[[dx]]
+func.func private @both(%x: tensor<9xf64>, %i: tensor<4xi64>) -> (tensor<9xf64>, tensor<4xf64>) {
+  %e = nd.exp %x : tensor<9xf64>
+  %y = nd.gather %x[%i] {axes = array<i64: 0>, at = 0 : i64} : tensor<9xf64>[tensor<4xi64>] -> tensor<4xf64>
+  return %e, %y : tensor<9xf64>, tensor<4xf64>
+}
+
+func.func @gradients(%x: tensor<9xf64>, %v: tensor<4xf64>, %w: tensor<2xf64>, %i: tensor<4xi64>, %u: tensor<4xf64>, %g: tensor<9xf64>) -> (tensor<9xf64>, tensor<4xf64>, tensor<2xf64>, tensor<9xf64>) {
   %y, %dx = ad.vjp @read(%x, %i)(%u) wrt [0] outs [0] : (tensor<9xf64>, tensor<4xi64>)(tensor<4xf64>) -> (tensor<4xf64>, tensor<9xf64>)
   %z, %dz, %dv = ad.vjp @write(%x, %v, %i)(%g) wrt [0, 1] outs [0] : (tensor<9xf64>, tensor<4xf64>, tensor<4xi64>)(tensor<9xf64>) -> (tensor<9xf64>, tensor<9xf64>, tensor<4xf64>)
   %k, %dk, %dw = ad.vjp @write_known(%x, %w)(%g) wrt [0, 1] outs [0] : (tensor<9xf64>, tensor<2xf64>)(tensor<9xf64>) -> (tensor<9xf64>, tensor<9xf64>, tensor<2xf64>)
-  return %dx, %dv, %dw : tensor<9xf64>, tensor<4xf64>, tensor<2xf64>
+  %e, %f, %db = ad.vjp @both(%x, %i)(%g, %u) wrt [0] outs [0, 1] : (tensor<9xf64>, tensor<4xi64>)(tensor<9xf64>, tensor<4xf64>) -> (tensor<9xf64>, tensor<4xf64>, tensor<9xf64>)
+  return %dx, %dv, %dw, %db : tensor<9xf64>, tensor<4xf64>, tensor<2xf64>, tensor<9xf64>
 }

@@ -308,3 +308,21 @@ func.func @unguarded(%x: f64) -> i64 {
   }
   func.return %r#0 : i64
 }
+
+// 0, 1, ... n - 1 are places along an axis of n; m of them may be too many.
+// CHECK-LABEL: func.func @counted
+// CHECK:         %[[N:.*]] = nd.arange %n
+// CHECK-NEXT:    %[[M:.*]] = nd.arange %m
+// CHECK-NEXT:    %[[C:.*]] = nd.check_indices %[[M]], %n
+// CHECK-NEXT:    %[[S:.*]] = nd.arange : tensor<7xi64>
+// CHECK:         func.return %[[N]], %[[C]], %[[S]]
+func.func @counted(%n: i64, %m: i64) -> (tensor<?xi64>, tensor<?xi64>, tensor<7xi64>) {
+  %a = nd.arange %n : tensor<?xi64>
+  %b = nd.check_indices %a, %n {axis = 0 : i64} : tensor<?xi64>
+  %c = nd.arange %m : tensor<?xi64>
+  %d = nd.check_indices %c, %n {axis = 0 : i64} : tensor<?xi64>
+  %e = nd.arange : tensor<7xi64>
+  %size = nd.constant {value = 7 : i64} : i64
+  %f = nd.check_indices %e, %size {axis = 0 : i64} : tensor<7xi64>
+  func.return %b, %d, %f : tensor<?xi64>, tensor<?xi64>, tensor<7xi64>
+}
