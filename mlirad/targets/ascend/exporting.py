@@ -1,4 +1,4 @@
-"""The kernels of a function as files for Huawei's compiler, and what somebody who calls them has to know.
+"""The kernels of a function as files for Huawei's compiler, and the data that their callers need.
 
 Reads: a module of stage `optimized`. Writes: texts by the names of files. Leaves: nothing.
 """
@@ -26,11 +26,11 @@ from mlirad.xdsl_support.traversal import find
 
 NEVER_RUN = "NEVER RUN ON HARDWARE"
 FLAGS = "-enable-hivm-compile --disable-auto-cv-work-space-manage"
-"""Without the second flag, a pass of bishengir-compile 1.2.0 does not end for some kernels."""
+"""Without the second flag, a pass of bishengir-compile 1.2.0 does not terminate for some kernels."""
 
 
 def files_of(module: ModuleOp, name: str, passes: Sequence[ModulePass], soc: str) -> Mapping[str, str]:
-    """passes: those of all stages in order; the last one makes what the simulator executes."""
+    """passes: the passes of all stages in order; the last one produces the simulator's input."""
     for each in passes[:-1]:
         each.apply(Context(), module)
     simulated = module.clone()
@@ -73,7 +73,7 @@ def _with_banner(module: ModuleOp, soc: str, what: str) -> str:
 
 
 def _entry_of(kernel: func.FuncOp, module: ModuleOp) -> dict[str, Any]:
-    """What the manifest says of a kernel: its blocks are those of its launch."""
+    """The manifest's entry for a kernel; its blocks are those of its launch."""
     name, core = kernel.sym_name.data, kernel.attributes[CORE]
     launch = next(each for each in find(module, func.CallOp) if each.callee.string_value() == name)
     blocks = launch.attributes[BLOCKS]
@@ -88,7 +88,7 @@ def _signature(function: func.FuncOp) -> dict[str, Any]:
 
 
 def _described(type: Attribute) -> dict[str, Any]:
-    """Booleans have a byte each."""
+    """Booleans have one byte each."""
     if not isinstance(type, MemRefType):
         return {"dtype": str(type)}
     return {"dtype": str(types.to_dtype(type.element_type)), "shape": list(type.get_shape())}

@@ -1,9 +1,9 @@
-"""The memory of a call on the device, of the stages hivm-virtual and hivm-physical: the answer of `Lowered.memory()`.
+"""The memory of a call on the device, from the stages hivm-virtual and hivm-physical: the result of `Lowered.memory()`.
 
 Reads: a module of either stage. Writes: nothing. Leaves: a `DeviceReport`.
 
-Global memory is counted as if nothing were freed before the function returns, except by loops: what a trip makes is
-gone in the next one, unless that carries it.
+Global memory is counted as if nothing were freed before the function returns, except in loops: the arrays of a trip are
+freed after it, unless the loop carries them.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ GLOBAL_MEMORY = "global memory"
 
 @dataclass(frozen=True)
 class PlacedBuffer:
-    """A buffer in the memory of a core. space: by the name that dumps use, as "ub". bytes: from each address on.
+    """A buffer in the memory of a core. space: its name in dumps, such as "ub". bytes: from each address on.
 
-    addresses: one, or two that are used in turn.
+    addresses: one, or two that are used alternately.
     """
 
     space: str
@@ -49,7 +49,7 @@ class PlacedBuffer:
 
 @dataclass(frozen=True)
 class KernelMemory:
-    """What one kernel has in the memories of each core that runs it."""
+    """The buffers of one kernel in the memories of each core that runs it."""
 
     name: str
     location: SourceLocation | None
@@ -57,7 +57,7 @@ class KernelMemory:
 
     @property
     def peaks(self) -> Mapping[str, int]:
-        """The bytes that are used of each space, from address 0 on."""
+        """The bytes in use in each space, from address 0 on."""
         found: dict[str, int] = {}
         for each in self.buffers:
             found[each.space] = max(found.get(each.space, 0), max(each.addresses) + each.bytes)
@@ -71,9 +71,9 @@ class KernelMemory:
 
 @dataclass(frozen=True, repr=False)
 class DeviceReport(MemoryReport):
-    """A `MemoryReport` of global memory, which `total` is about, and of the memories of a core.
+    """A `MemoryReport` of global memory, which `total` counts, and of the memories of a core.
 
-    kernels: in the order of the program. room: the bytes of each space of a core.
+    kernels: in program order. room: the bytes of each space of a core.
     """
 
     kernels: tuple[KernelMemory, ...]
@@ -85,7 +85,7 @@ class DeviceReport(MemoryReport):
 
     @property
     def peaks(self) -> Mapping[str, int]:
-        """Of each space of a core, the most that a kernel uses."""
+        """For each space of a core, the largest use by a kernel."""
         return {
             space: most
             for space in self.room
@@ -176,7 +176,7 @@ def _on_vector(kernel: func.FuncOp) -> Iterator[PlacedBuffer]:
 
 
 def _addresses(value: SSAValue) -> tuple[int, ...]:
-    """A constant, or one of two."""
+    """A constant, or one of two alternating ones."""
     if isinstance(value.owner, arith.SelectOp):
         return *_addresses(value.owner.lhs), *_addresses(value.owner.rhs)
     assert isinstance(value.owner, arith.ConstantOp) and isinstance(value.owner.value, IntegerAttr)
@@ -184,5 +184,5 @@ def _addresses(value: SSAValue) -> tuple[int, ...]:
 
 
 def _on_cube(kernel: func.FuncOp, soc: Soc) -> list[PlacedBuffer]:
-    """None of a kernel of the vector cores."""
+    """None for a kernel of the vector cores."""
     return [PlacedBuffer(str(space), addresses, bytes) for space, addresses, bytes in buffers_on_cube(kernel, soc)]

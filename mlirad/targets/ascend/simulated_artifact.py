@@ -1,6 +1,6 @@
-"""Runs a module of stage `hivm-physical` by the simulator.
+"""Runs a module of stage `hivm-physical` in the simulator.
 
-Reads: its text, arguments. Writes: the arrays of the caller that the function changes. Leaves: results.
+Reads: its text, arguments. Writes: the caller's arrays that the function changes. Leaves: results.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def code_of(module: ModuleOp) -> bytes:
 
 
 class SimulatedArtifact(Artifact):
-    """A program of the simulator. Results are new arrays, but for the arguments that the function changes."""
+    """A program of the simulator. Results are new arrays, except for the arguments that the function changes."""
 
     def __init__(self, text: str, soc: Soc):
         self.program = SimulatedProgram(text, soc)
@@ -63,7 +63,7 @@ class SimulatedArtifact(Artifact):
 
 
 def _pairs(function: func.FuncOp) -> dict[int, int]:
-    """The arguments that a function changes, each with the result that it becomes."""
+    """The arguments that a function changes, each with the corresponding result."""
     attribute = function.attributes.get(WRITTEN)
     numbers = list(attribute.get_values()) if isinstance(attribute, DenseArrayBase) else []
     return dict(zip(map(int, numbers[::2]), map(int, numbers[1::2]), strict=True))

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from mlirad.errors import TargetError
 
 LINE = 32
-"""Elements: of any type, a multiple of so many is a multiple of 32 bytes."""
+"""Elements: a multiple of this number is a multiple of 32 bytes for every element type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Soc:
-    """One chip. Sizes and alignments are in bytes. Where sources differ, the stricter number is here."""
+    """One chip. Sizes and alignments are in bytes. If sources differ, the stricter number is used."""
 
     name: str
     cube_cores: int = 24  # [spec]

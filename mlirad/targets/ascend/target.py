@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class AscendTarget(Target):
     """The vector and cube cores of Huawei's Ascend 910B, executed by a simulator.
 
-    soc: the chip, by Huawei's name. tile: of kernels of the vector cores, the elements of a tile, or its rows and
-    columns; None leaves it to the solver.
+    soc: the chip, by Huawei's name. tile: for kernels of the vector cores, the elements of a tile, or its rows and
+    columns; None lets the solver choose.
     """
 
     name: ClassVar[str] = "ascend"
@@ -47,7 +47,7 @@ class AscendTarget(Target):
 
     @property
     def _tile(self) -> tuple[int, ...]:
-        """The option as passes take it: empty if it is not given."""
+        """The option in the form that passes take: empty if it is not given."""
         return () if self.tile is None else self.tile if isinstance(self.tile, tuple) else (self.tile,)
 
     def _check_tile(self, tile: tuple[int, ...]) -> None:
@@ -151,7 +151,7 @@ class AscendTarget(Target):
 
 
 def _pass(make: Callable[[], ModulePass]) -> Callable[[ModuleOp], ModuleOp]:
-    """A stage that runs a pass in place. It is imported when the stage is run, not when the target is found."""
+    """A stage that runs a pass in place. The pass is imported when the stage runs, not when the target is found."""
 
     def run(module: ModuleOp) -> ModuleOp:
         from xdsl.context import Context

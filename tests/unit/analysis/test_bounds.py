@@ -1,4 +1,4 @@
-"""Bounds hold for every value that the operands can have: memory is set aside by them, and written without a check."""
+"""Bounds hold for every possible value of the operands: memory is reserved by them, and written without a check."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STEPS: dict[str, Callable[[Expr, Expr], Expr]] = {
 
 @pytest.mark.parametrize("seed", range(30))
 def test_bounds_hold(seed: int) -> None:
-    """Random expressions of two numbers, each held between two constants: all values, against the bounds."""
+    """Random expressions of two numbers, each between two constants: all values are compared with the bounds."""
     draw = random.Random(seed)
     limits = [sorted(draw.choices(range(-6, 9), k=2)) for _ in range(2)]
     module = ModuleOp([])

@@ -1,4 +1,4 @@
-"""What is known of values: numbers, and arrays of one number."""
+"""Facts about values: known numbers, and arrays filled with one number."""
 
 from __future__ import annotations
 

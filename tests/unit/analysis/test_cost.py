@@ -1,4 +1,4 @@
-"""One scale of costs: what an op of mlirad says of itself, its body of upstream ops, and what a call runs."""
+"""One scale of costs: an op's own answer, its body in upstream ops, and the ops that a call runs."""
 
 from math import inf
 
@@ -45,7 +45,7 @@ BODIES = bodies()
 
 @pytest.mark.parametrize(("kind", "block"), BODIES, ids=[kind.name for kind, _ in BODIES])
 def test_an_op_costs_what_its_body_does(kind: type[NdOp], block: Block) -> None:
-    """Roughly: what the tape and fusion believe of an op is what the loops that it becomes believe of it."""
+    """The costs that tape and fusion assume for an op roughly agree with those of the loops that it becomes."""
     declared, counted = kind.memory.cost, cost.of_body(block)
     assert declared <= 2 * counted and counted <= 2 * declared
 

@@ -1,4 +1,4 @@
-"""What is said of integers holds for every value, computed exactly as 64 bits compute it, wrap-around included."""
+"""Facts about integers hold for every value, computed exactly as with 64 bits, including wrap-around."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_equal_forms_are_equal_in_whatever_order_they_were_made() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_indices_that_are_proved_apart_are_apart_modulo_2_to_the_64(seed: int) -> None:
-    """Forms in two counters with factors up to the limits: where one is proved above the other, all values differ."""
+    """Forms in two counters with factors up to the limits: if one is proved above the other, all values differ."""
     draw, proved = random.Random(seed), 0
     for _ in range(100):
         counts = draw.choices([1, 2, 3, 9, 2**16, 2**40], k=2)

@@ -1,4 +1,4 @@
-"""Trip counts against Python's range, and carries by what a loop means."""
+"""Trip counts against Python's range, and carries against the semantics of loops."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_trip_counts_are_those_of_range_up_to_the_limits_of_int64() -> None:
         with building(Block()):
             loop = _for(_number(lower), _number(upper), _number(step))
         expected = range(lower, upper, step)
-        # len() of a range has to fit in a Py_ssize_t; the index of its last number does not
+        # len() of a range must fit in a Py_ssize_t; the index of its last number need not
         count = 0 if not expected else (expected[-1] - lower) // step + 1
         assert trip_count(loop) == count
         assert counts_from_zero(loop) == (lower == 0 and step == 1)

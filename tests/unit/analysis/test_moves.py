@@ -1,5 +1,5 @@
-"""Who may overwrite which array, at the stages of nd ops: an operand of an op marked `copied` has to be a copy, a view
-marked `copied_view` has to be one, and nothing else."""
+"""Which op may overwrite which array, at the stages of nd ops. Exactly the operands of ops marked `copied`, and the
+views marked `copied_view`, have to be copies."""
 
 from __future__ import annotations
 

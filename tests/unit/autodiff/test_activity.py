@@ -14,7 +14,7 @@ F64, I64 = types.F64, types.I64
 
 
 def analysed(body: Body, *arguments: types.Attribute) -> tuple[func.FuncOp, Activity]:
-    """The activity of a function with respect to its argument 0, for its result 0."""
+    """The activity of a function with respect to argument 0, for result 0."""
     made = function(ModuleOp([]), "f", arguments, body)
     block = made.body.block
     end = block.last_op
@@ -38,7 +38,7 @@ def test_what_does_not_depend_or_does_not_reach_is_not_live() -> None:
 
 
 def test_a_carry_becomes_live_through_another() -> None:
-    """a -> b -> c from trip to trip: the third carry depends on x after two trips only."""
+    """a -> b -> c from trip to trip: the third carry depends on x only after two trips."""
 
     def body(x: Expr) -> Expr:
         start = constant(1.0, F64)

@@ -1,4 +1,4 @@
-"""Derivatives of functions that call themselves: both modes, both orders, against central differences."""
+"""Derivatives of recursive functions: both modes, both orders, against central differences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def power(x, n):
 
 
 def halves(x, first, last):
-    """Read-only, twice in one body; a call's result in the other's factor."""
+    """Arguments that are only read, with two calls in one body; one call's result is in the other's factor."""
     if last - first == 1:
         return x[first] ** 2 * np.sin(x[first])
     middle = (first + last) // 2
@@ -60,7 +60,7 @@ def quadrature(p):
 
 
 def overwritten(x, i):
-    """Each level overwrites one element; the array after the recursion is used, or not."""
+    """Each level overwrites one element; the array is used after the recursion, or not."""
     if i >= len(x):
         return 0.0
     v = x[i]
@@ -188,7 +188,8 @@ def test_second_order(f: Function, x: np.ndarray) -> None:
 
 @pytest.mark.parametrize("f", [array_is_scratch, weighted_sort])
 def test_work_is_linear(f: Function) -> None:
-    """No call makes, copies, fills or adds an array, except the tapes of its loops, as long as their trips."""
+    """No call creates, copies, fills or adds an array, except the tapes of its loops, which are as long as their
+    trips."""
     text = mlirad.grad(f).lower(np.linspace(0.0, 1.0, 40)[::-1].copy()).as_text("bufferized")
     called = text[text.index("func.func private") :]
     assert "pullback" in called
@@ -200,7 +201,7 @@ def asks_for_itself(x, n):
 
 
 def gradient_inside(x, n):
-    """A function that calls itself and differentiates another one that does."""
+    """A recursive function that differentiates another recursive function."""
     return x * 1.0 if n == 0 else mlirad.grad(lambda y: power(y, 3))(x) + gradient_inside(x * 0.9, n - 1)
 
 

@@ -1,4 +1,5 @@
-"""What an update of an element or slice clears and adds back is not cleared; gradients stay right where places meet."""
+"""An update that clears an element or slice and adds it back needs no clear; gradients stay right if indices
+coincide."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def subtract_all(x: Any, i: int, j: int, k: int) -> Any:
 
 
 def copied_over(x: Any, i: int, j: int, k: int) -> Any:
-    """Here the old y[i] is no term of the new one: the clear has to stay."""
+    """Here the new y[i] does not contain the old one, so the clear has to stay."""
     y = x.copy()
     y[i] = y[j] * y[k]
     return np.sum(y * y * y)
@@ -79,7 +80,7 @@ def test_second_derivatives_where_places_meet(
 
 
 def clears(f: Callable[..., Any], x: Any) -> int:
-    """The element writes in the gradient that are no additions."""
+    """The element writes in the gradient that are not additions."""
     text = mlirad.grad(f).lower(x, 1, 2, 3).as_text("autodiff")
     return text.count("nd.insert %") + text.count("nd.insert_slice %")
 

@@ -23,7 +23,7 @@ F64, I64 = types.F64, types.I64
 
 
 def one(x: Expr, n: Expr) -> Any:
-    """The reverse needs s, and what s becomes."""
+    """The reverse needs s, both before and after its update."""
 
     def step(_: Expr, s: Expr, total: Expr) -> Any:
         s = np.sin(s) * 1.1 + x
@@ -33,7 +33,7 @@ def one(x: Expr, n: Expr) -> Any:
 
 
 def two_steps(x: Expr, n: Expr) -> Any:
-    """Three numbers in a row: each is recovered from the one before it, a trip later."""
+    """Three numbers in a row: each is recovered from the preceding one, one trip later."""
 
     def step(_: Expr, old: Expr, s: Expr, total: Expr) -> Any:
         new = np.sin(s) * 0.9 + old * old * 0.1
@@ -43,7 +43,7 @@ def two_steps(x: Expr, n: Expr) -> Any:
 
 
 def exchanged(x: Expr, n: Expr) -> Any:
-    """Of two numbers that are exchanged neither can be had from the other without an end: one is stored."""
+    """If two numbers are exchanged, neither can be recovered from the other forever: one is stored."""
 
     def step(_: Expr, a: Expr, b: Expr, total: Expr) -> Any:
         return b, a, total * 0.9 + np.sin(a * total) * b * b
@@ -61,7 +61,7 @@ def in_a_while(x: Expr, n: Expr) -> Any:
 
 
 def nested(x: Expr, n: Expr) -> Any:
-    """The inner loop's result is not at hand in the reverse of the outer one: both numbers are stored."""
+    """The inner loop's result is not available in the reverse of the outer loop: both numbers are stored."""
 
     def outer(_: Expr, total: Expr) -> Any:
         def step(_: Expr, s: Expr, total: Expr) -> Any:
@@ -101,7 +101,7 @@ def test_one_number_of_the_two_is_stored() -> None:
 
 
 def test_steps_of_runge_and_kutta_store_the_state_alone() -> None:
-    """Everything else of a step is computed again: arithmetic is cheaper than memory. Second order, too."""
+    """Everything else in a step is recomputed, because arithmetic is cheaper than memory. Second order, too."""
 
     def loss(x, steps):
         u, v = x, 1.0

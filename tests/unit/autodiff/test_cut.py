@@ -36,7 +36,7 @@ def test_no_cut_is_cheaper(graph: list) -> None:
 
 
 def test_a_flow_that_must_be_rerouted() -> None:
-    """The first shortest path may use an edge that the largest flow does not."""
+    """The first shortest path may use an edge that the maximum flow does not use."""
     network = Network("s", "t")
     for start, end in (("s", "a"), ("s", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("c", "t"), ("d", "e"), ("e", "t")):
         network.edge(start, end, 1.0)

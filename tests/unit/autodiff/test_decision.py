@@ -1,4 +1,4 @@
-"""Deciding what the tape stores changes no IR, and a decision cannot be changed."""
+"""Deciding what the tape stores changes no IR, and a decision is immutable."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ ARRAY, INDICES = types.tensor([N], types.F64), types.tensor([N], types.I64)
 
 
 def sizes_from_an_array(module: ModuleOp) -> func.FuncOp:
-    """s *= sum(sin(a[:p[i]])**2), in a loop that overwrites p[i + 1]: the size of a stored array is in p no more."""
+    """s *= sum(sin(a[:p[i]])**2), in a loop that overwrites p[i + 1]: p no longer contains the size of a stored
+    array."""
 
     def program(a: Expr, p: Expr) -> Expr:
         def step(i: Expr, s: Expr, p: Expr) -> Any:
@@ -52,7 +53,7 @@ def sizes_from_an_array(module: ModuleOp) -> func.FuncOp:
 
 
 def an_array_that_shrinks(module: ModuleOp) -> func.FuncOp:
-    """A loop carries an array of unknown size: how long it is in a trip is a size that no op was given."""
+    """A loop carries an array of unknown size: its length in a trip is not an operand of any op."""
 
     def program(a: Expr) -> Expr:
         def step(x: Expr, s: Expr) -> Any:
@@ -80,7 +81,7 @@ PROGRAMS: Mapping[str, tuple[Define, int]] = {
 
 @cache
 def decisions(name: str) -> list[Decision]:
-    """The decisions for the gradient of a program; deciding leaves its text as it was."""
+    """The decisions for the gradient of a program; deciding leaves its text unchanged."""
     define, count = PROGRAMS[name]
     module = ModuleOp([])
     ask_vjp(module, "vjp", define(module), list(range(count)))
@@ -98,7 +99,7 @@ def decisions(name: str) -> list[Decision]:
 
 
 def changeable(value: Any, path: str = "decision") -> Iterator[str]:
-    """What in a value can be changed; the IR that it names apart."""
+    """The mutable parts of a value, except the IR that it names."""
     if value is None or isinstance(value, SSAValue | Operation | Block | Enum | int | float):
         return
     if is_dataclass(value):

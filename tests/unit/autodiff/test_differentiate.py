@@ -61,7 +61,7 @@ def test_third_order_of_a_while() -> None:
 
 
 def test_a_request_inside_a_loop_and_differentiated_again() -> None:
-    """y[i] = d/dx g(x[i]) in a loop, g having a while; then the gradient of that."""
+    """y[i] = d/dx g(x[i]) in a loop, where g contains a while; then the gradient of that."""
     from mlirad.testing.expr_functions import while_loop
 
     def inner(x: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""Reading a final array instead of a tape: where it is allowed, where it is not, and random nests of loops."""
+"""Reading a final array instead of a tape: where it is allowed, where it is not, and random loop nests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Step = Callable[[Expr, Expr], Expr]
 
 
 def reads_final(body: Callable[[Expr], Expr], array: Any = ARRAY) -> list[bool]:
-    """Of every element read in a loop of the program: whether it may be read from a final array."""
+    """For every element read in a loop of the program: whether it may read from a final array instead."""
     module = ModuleOp([])
     entry = function(module, "f", [array], lambda y: body(y)).body.block
     arrays = FinalArrays(entry)
@@ -69,7 +69,7 @@ def test_a_read_after_the_write_of_the_same_trip() -> None:
 
 
 def test_a_read_of_an_old_version_after_the_write() -> None:
-    """The order of the versions counts, not the order of the lines."""
+    """The order of the versions matters, not the order of the lines."""
 
     def step(i: Expr, y: Expr) -> Expr:
         written = put(get(y, 0), y, i + 1)
@@ -86,7 +86,7 @@ def test_sweeps_overwrite() -> None:
     entry = function(module, "f", [ARRAY], lambda y: for_loop(3, [y], lambda _, y: inner(y))[0]).body.block
     (read,) = [op for op in entry.walk() if isinstance(op, ExtractOp)]
     found = FinalArrays(entry).array(read)
-    # Final for the inner loop, not for the sweeps: it is no value of the function's own block.
+    # Final for the inner loop, but not for the sweeps: it is not a value of the function's own block.
     assert found is not None and found[1].owner.parent is not entry
 
 
@@ -117,7 +117,7 @@ def test_cholesky_reads_the_final_factor() -> None:
         (m,) = for_loop(i, [m], column)
         return put(np.sqrt(get(m, i, i)), m, i, i)
 
-    # In the order of the text: m[i, k], m[j, k], m[j, j]; m[i, i] is overwritten.
+    # In program order: m[i, k], m[j, k], m[j, j]; m[i, i] is overwritten.
     assert reads_final(lambda m: for_loop(6, [m], row)[0], MATRIX) == [True, True, True, False]
 
 
@@ -157,7 +157,7 @@ def test_branches_that_choose_an_array_are_left_alone() -> None:
 
 
 def test_an_old_version_read_in_an_inner_loop() -> None:
-    """What earlier trips of the inner loop wrote is not in the old version: versions do not follow the trips."""
+    """The old version does not contain what earlier trips of the inner loop wrote: versions do not follow the trips."""
 
     def row(i: Expr, m: Expr) -> Expr:
         return for_loop(5, [m], lambda j, new: put(get(m, i, j), new, i, j + 1))[0]
@@ -194,7 +194,7 @@ indices = st.tuples(st.sampled_from([-1, 0, 1, 1]), st.sampled_from([-1, 0, 1, 1
 
 
 def place(index: Index, i: Expr, j: Expr) -> Expr:
-    """a*i + b*j + c, moved so that it is in range for i, j < 4."""
+    """a*i + b*j + c, shifted so that it is in range for i, j < 4."""
     a, b, c = index
     return i * a + j * b + (c + 3 * ((a < 0) + (b < 0)))
 
@@ -213,7 +213,7 @@ def test_random_nests(
     is_conditional: bool,
     is_stale: bool,
 ) -> None:
-    """y[e] = sin(y[f]) * y[g] + x[k], some of them, in a nest of two loops: against central differences.
+    """Some of y[e] = sin(y[f]) * y[g] + x[k], in a nest of two loops: against central differences.
 
     is_stale: y[f] is read from the array as it was before the inner loop.
     """

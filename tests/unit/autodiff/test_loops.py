@@ -91,7 +91,7 @@ def test_second_order_of_the_rest(name: str, mode: str) -> None:
 
 @pytest.mark.parametrize("name", ["recurrence", "newton_each", "mix", "vector_steps", "inactive_branch"])
 def test_forward_and_pullback_in_two_functions(name: str) -> None:
-    """The pullback is called twice on one forward sweep, which is not repeated in it."""
+    """The pullback is called twice for one forward sweep, and does not repeat it."""
     program, module = PROGRAMS[name], ModuleOp([])
     f, wrt = program.define(module), everything(program)
     ask_forward(module, "forward", f, wrt)
@@ -113,7 +113,7 @@ def test_forward_and_pullback_in_two_functions(name: str) -> None:
 
 
 def test_masked_root() -> None:
-    """An exactly zero cotangent or tangent annihilates a factor that is infinite."""
+    """An exactly zero cotangent or tangent annihilates an infinite factor."""
     module = ModuleOp([])
     f = MASKED.define(module)
     ask_vjp(module, "vjp", f, [0])

@@ -72,7 +72,7 @@ def test_residuals_types_are_equal_by_callee_wrt_and_outs() -> None:
 
 
 def test_dominance_is_checked() -> None:
-    """What xDSL's own verifier lets pass: a use before the definition, and one outside of its region."""
+    """Cases that xDSL's own verifier accepts: a use before the definition, and a use outside of its region."""
     module = parsed("""
       func.func @f(%x: f64, %c: i1) -> (f64, f64) {
         %y = nd.sin %x : f64
@@ -110,7 +110,7 @@ def test_tapes_double_and_begin_undefined() -> None:
 
 
 def test_two_tapes_are_never_one() -> None:
-    """They are written to: an elimination of common subexpressions must not merge them."""
+    """They are written to: CSE must not merge them."""
     module = parsed("""
       func.func @f() -> (tensor<4xf64>, tensor<4xf64>) {
         %a = ad.tape : tensor<4xf64>

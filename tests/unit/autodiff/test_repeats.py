@@ -1,4 +1,4 @@
-"""The text of a gradient is the same in every process: nothing is in the order of addresses."""
+"""The text of a gradient is the same in every process: nothing is ordered by addresses."""
 
 from __future__ import annotations
 

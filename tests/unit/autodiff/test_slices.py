@@ -92,7 +92,7 @@ def test_second_order(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["cholesky", "lu", "ludcmp", "trisolv"])
 def test_factorizations_store_no_slice(name: str) -> None:
-    """What a slice was read of is still there at the end, or is stored an element at a time."""
+    """The array of a slice still exists at the end, or is stored one element at a time."""
     program, module = PROGRAMS[name], ModuleOp([])
     ask_vjp(module, "g", program.define(module), *_numbers(program))
     expand(module)
@@ -144,7 +144,7 @@ def _cholesky(a: np.ndarray) -> np.ndarray:
 
 
 def test_cholesky_in_numpy_reads_its_slices_again() -> None:
-    """A slice of the factor is final when it is read, whatever the frontend writes around the trip counts."""
+    """A slice in a factor is final when it is read, whatever code the frontend emits around the trip counts."""
     a = PROGRAMS["cholesky"].arguments[0]
     lowered = mlirad.jit(mlirad.grad(_cholesky)).lower(a)
     assert "ad.tape" not in lowered.as_text("autodiff")

@@ -1,4 +1,4 @@
-"""What ops say of the part of an array that they read or change: that it is true, and that nothing else is asked."""
+"""The answers of ops about the part of an array that they access: they are true, and the tape asks nothing else."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ARRAY, MATRIX = types.tensor([N], F64), types.tensor([N, N], F64)
 ONE = np.float64(1.0)
 
 
-# --- two ops of no dialect of mlirad: other tests do not see them -----------------------------------------------------
+# --- two ops outside of mlirad's dialects, so that other tests do not see them ----------------------------------------
 
 
 @ops.op(overwrites=1)
@@ -135,7 +135,7 @@ def counted() -> list[Expr]:
 
 @dataclass(frozen=True)
 class Sample:
-    """A use of an op on an array of type `array`: of a write `build(part, array, i)`, of a read `build(array, i)`."""
+    """A use of an op on an array of type `array`: for a write `build(part, array, i)`, for a read `build(array, i)`."""
 
     array: Attribute
     part: Attribute
@@ -211,7 +211,7 @@ def test_every_op_with_a_subset_is_tried() -> None:
     assert answering == {cls for cls, _ in (*WRITES.values(), *READS.values())}
 
 
-# --- what it says is true ---------------------------------------------------------------------------------------
+# --- the answers are true ----------------------------------------------------------------------------------------
 
 
 def the_subset(made: Expr) -> Subset:
@@ -232,7 +232,7 @@ def of_type(type: Attribute, seed: int) -> Any:
 
 @every_write
 def test_a_write_can_be_undone(write: Sample) -> None:
-    """What is there before the write, put there after it, gives the array back; the rest is left alone."""
+    """Putting the old part back after the write restores the array; the rest is unchanged."""
     found: list[Subset] = []
 
     def body(part: Expr, array: Expr, i: Expr) -> Any:
@@ -296,7 +296,7 @@ def test_a_read_is_what_its_subset_reads(read: str) -> None:
 
 
 def test_which_subsets_are_the_same() -> None:
-    """A subset is the same as another that is built alike, and no other."""
+    """A subset is the same as another one that is built alike, and no other."""
     seen: list[tuple[str, Subset]] = []
 
     def body(number: Expr, vector: Expr, array: Expr, i: Expr, j: Expr) -> Any:
@@ -340,7 +340,7 @@ def gradient_of(body: Callable[..., Any], arguments: Sequence[Attribute]) -> tup
 
 @every_write
 def test_a_value_is_re_read_only_where_it_stays(write: Sample) -> None:
-    """The value is costly, written, and a factor: it may be re-read from the array only if it is what is there."""
+    """The value is costly, written, and a factor: it may be re-read from the array only if the array contains it."""
 
     def body(x: Expr, a: Expr) -> Expr:
         def trip(i: Expr, a: Expr, s: Expr) -> Any:
@@ -356,7 +356,7 @@ def test_a_value_is_re_read_only_where_it_stays(write: Sample) -> None:
 
 @every_write
 def test_of_reads_and_writes_only_what_is_overwritten_is_stored(write: Sample) -> None:
-    """The array is read at other places too, in each trip: undoing the writes gives what these have read."""
+    """Each trip also reads the array at other indices: undoing the writes restores the values that were read."""
 
     def body(x: Expr, a: Expr) -> Expr:
         def trip(i: Expr, a: Expr) -> Expr:
@@ -383,8 +383,8 @@ def diagonal_and_row(a: Expr) -> Expr:
 
 @pytest.mark.parametrize(("name", "read"), [("multiply_at", ends), ("put_diagonal", diagonal_and_row)])
 def test_an_op_that_answers_is_undone_and_done_in_place(name: str, read: Callable[[Expr], Expr]) -> None:
-    """Nothing outside of this file names the op. Of two reads in a trip only what the write overwrites is stored, and
-    the array is not copied in a loop."""
+    """No other file names this op. If a trip has two reads, only the overwritten part is stored, and no loop copies the
+    array."""
     write = OWN[name]
 
     def body(x: Expr, a: Expr) -> Expr:

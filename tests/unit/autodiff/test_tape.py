@@ -1,4 +1,4 @@
-"""What the tape stores, what it recomputes, and what it may not."""
+"""The values that the tape stores, those that it recomputes, and those that it must not recompute."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_triangular_nest_grows_ahead_of_its_inner_loop() -> None:
 
 
 def test_cheap_values_are_recomputed_and_counters_rebuilt() -> None:
-    """Only the carry is stored, whatever is computed from it; indices and their predicates never are."""
+    """Only the carry is stored, whatever is computed from it; indices and their predicates are never stored."""
 
     def program(x: Expr) -> Any:
         def step(i: Expr, j: Expr, s: Expr) -> Any:
@@ -118,7 +118,7 @@ def test_cheap_values_are_recomputed_and_counters_rebuilt() -> None:
 
 
 def test_predicates_of_transcendentals_are_stored() -> None:
-    """Recomputed on another code path they might differ, so the bit is kept."""
+    """Recomputed on another code path, it might differ, so the bit is stored."""
 
     def program(x: Expr) -> Any:
         def step(i: Expr, s: Expr) -> Any:
@@ -180,7 +180,7 @@ def test_a_value_of_a_branch_outside_of_loops_needs_no_tape() -> None:
 
 
 def test_an_array_is_stored_whole_where_nothing_else_will_do() -> None:
-    """Correct, though costly: every trip reads all of an array that the loop overwrites."""
+    """Correct, but costly: every trip reads all of an array that the loop overwrites."""
 
     def program(x: Expr) -> Any:
         from mlirad.dialect.core.expr import sum_of
@@ -196,7 +196,7 @@ def test_an_array_is_stored_whole_where_nothing_else_will_do() -> None:
 
 
 def test_no_marker_is_left_and_tapes_of_the_forward_sweep_are_never_read_unwritten() -> None:
-    """The interpreter's tapes begin as nan: a gradient that read a slot too early would show it."""
+    """The interpreter fills new tapes with nan: a gradient that read an entry too early would show it."""
     for name, program in programs().items():
         module = ModuleOp([])
         ask_vjp(module, "vjp", program.define(module), list(range(len(program.arguments))))
@@ -208,7 +208,7 @@ def test_no_marker_is_left_and_tapes_of_the_forward_sweep_are_never_read_unwritt
 
 
 def elements_touched(op: Operation) -> list[Operation]:
-    """The ops in op's loops that touch a whole array of the program's size."""
+    """The ops in op's loops that access a whole array of the program's size."""
     from mlirad.dialect.core.op import NdOp
 
     def is_large(inner: Operation) -> bool:
@@ -221,5 +221,5 @@ def elements_touched(op: Operation) -> list[Operation]:
 
 @pytest.mark.parametrize("name", ["recurrence", "seidel", "stencil", "newton_each", "break", "trisolve"])
 def test_an_element_costs_no_array_in_either_sweep(name: str) -> None:
-    """No op in a loop makes an array, but by updating one in place."""
+    """No op in a loop creates an array, except by updating one in place."""
     assert [op.name for op in elements_touched(of_program(name))] == []

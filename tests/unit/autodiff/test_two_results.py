@@ -156,7 +156,7 @@ def test_native_code_agrees(body: Callable[[Expr], Expr]) -> None:
 
 
 def test_a_recomputed_op_is_recomputed_once() -> None:
-    """The reverse sweep of a loop needs both results of a cheap op: they come from one op."""
+    """The reverse sweep of a loop needs both results of a cheap op: a single op recomputes them."""
 
     def body(x: Expr) -> Expr:
         def step(i: Expr, s: Expr) -> Expr:
@@ -175,7 +175,7 @@ def test_a_recomputed_op_is_recomputed_once() -> None:
 @pytest.mark.parametrize("of_same", [1.0, 0.0])
 @pytest.mark.parametrize("is_reverse", [True, False])
 def test_a_zero_cotangent_annihilates_its_own_factor_only(is_reverse: bool, of_same: float) -> None:
-    """Where the root is not chosen, its infinite slope does not meet the cotangent of the other result."""
+    """Where the root is not selected, its infinite slope does not meet the cotangent of the other result."""
 
     def body(x: Expr) -> Expr:
         root, same = emit_all(RootAndSameOp, x)
@@ -192,7 +192,7 @@ def test_a_zero_cotangent_annihilates_its_own_factor_only(is_reverse: bool, of_s
 
 
 def test_no_derivative_flows_through_an_inert_result() -> None:
-    """What only the integral part depends on has neither a cotangent nor a tangent."""
+    """A value that only affects the integral part has neither a cotangent nor a tangent."""
     module = parsed("""
         func.func private @f(%x: tensor<3xf64>) -> tensor<3xf64> {
           %fraction, %whole = nd.modf %x : tensor<3xf64>

@@ -1,4 +1,4 @@
-"""Taking writes back: what is stored for it, that it is right on random in-place programs, and to second order."""
+"""Undoing writes: what is stored for it, that it is right on random in-place programs, and to second order."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def both(body: Body, *arguments: Any) -> tuple[Callable[..., Any], Callable[...,
 
 
 def sizes_of_tapes(op: Operation) -> list[int]:
-    """How many elements the tapes have."""
+    """The number of elements on the tapes."""
     return sorted(prod(types.shape(inner.result.type)) for inner in op.walk() if isinstance(inner, TapeOp))
 
 
@@ -65,7 +65,7 @@ def test_a_stencil_stores_its_writes_and_not_its_reads() -> None:
 
 
 def test_what_a_write_overwrites_is_stored_only_if_it_is_read() -> None:
-    """Two writes a trip; what the second one overwrites is never read."""
+    """Two writes per trip; the value that the second one overwrites is never read."""
 
     def step(i: Expr, m: Expr) -> Expr:
         v = get(m, 0, i) * get(m, 0, i + 1)
@@ -98,7 +98,7 @@ def test_buffers_that_are_exchanged() -> None:
 
 
 def test_imperfect_nests_and_values_needed_at_two_places() -> None:
-    """`pivot` is read ahead of the inner loop, which uses it and overwrites its element."""
+    """`pivot` is read before the inner loop, which uses it and overwrites its element."""
 
     def trip(t: Expr, a: Expr) -> Expr:
         pivot = get(a, 1) * get(a, 2)
@@ -144,7 +144,7 @@ def test_slices() -> None:
 
 
 def test_index_arrays() -> None:
-    """Of three reads at index arrays, only what the write overwrites is stored."""
+    """Of three reads at index arrays, only the overwritten part is stored."""
     check_places([np.arange(k, N - 2 + k) for k in range(3)], ScatterOp)
 
 
@@ -154,7 +154,7 @@ def test_index_arrays_with_a_place_more_than_once(kind: type[ScatterUpdateOp]) -
 
 
 def check_places(places: list[np.ndarray], kind: type[ScatterUpdateOp]) -> None:
-    """a[places[1]] is written, or added to, four times: the sine of the product of what is at the three."""
+    """a[places[1]] is written, or added to, four times: the sine of the product of the elements at the three places."""
 
     def program(a: Expr) -> Expr:
         def trip(_: Expr, a: Expr) -> Expr:
@@ -170,7 +170,7 @@ def check_places(places: list[np.ndarray], kind: type[ScatterUpdateOp]) -> None:
 
 
 def test_indices_that_are_overwritten_too() -> None:
-    """The writes go where an array says that is permuted in the same loop."""
+    """The indices of the writes come from an array that is permuted in the same loop."""
 
     def program(a: Expr, p: Expr) -> Expr:
         def step(i: Expr, a: Expr, p: Expr) -> Any:
@@ -222,7 +222,7 @@ def test_lu_in_place_stores_no_more_than_the_matrix(n: int) -> None:
 
 
 def check_gradient(f: Callable[..., Any], vjp: Callable[..., Any], xs: tuple[Any, ...]) -> None:
-    """Against central differences, with a smaller step where a branch or a bend is near."""
+    """Against central differences, with a smaller step near a branch or a kink."""
     gradients = vjp(*xs, ONE)
     for seed in range(2):
         vs = random_like(xs, seed)
@@ -292,7 +292,7 @@ def test_second_order_of_random_programs(seed: int) -> None:
 
 
 def test_no_loop_of_the_reverse_sweep_makes_an_array() -> None:
-    """Taking back is done in place: the loops only update what they carry."""
+    """Writes are undone in place: the loops only update the arrays that they carry."""
 
     def step(i: Expr, a: Expr) -> Expr:
         return put(get(a, i) * get(a, i + 1) * get(a, i + 2), a, i + 1)

@@ -36,7 +36,8 @@ pytestmark = [
 
 
 def samples(dtype: Any, seed: int) -> Array:
-    """All binades, denormals, infinities, nan and zeros of both signs, and what is usual, with ones and neighbours."""
+    """All binades, denormals, infinities, nan and zeros of both signs, usual numbers, and ones with their
+    neighbours."""
     draw = np.random.default_rng(seed)
     patterns = draw.integers(0, np.iinfo(BITS[dtype]).max, 3000, dtype=BITS[dtype]).view(dtype)
     usual = np.concatenate([draw.uniform(-size, size, 600) for size in (800, 100, 10, 1, 1e-2, 1e-6)]).astype(dtype)
@@ -47,7 +48,7 @@ def samples(dtype: Any, seed: int) -> Array:
 
 
 def require_close(found: Array, wanted: Array, exact: Array, arguments: list[Array]) -> None:
-    """Like NumPy where that is zero or not finite, and else within 2 units of the exact value."""
+    """Like NumPy where the result is zero or not finite, and otherwise within 2 units of the exact value."""
     assert found.dtype == wanted.dtype
     special = ~np.isfinite(wanted) | (wanted == 0) | (found == 0) | ~np.isfinite(found)
     units = np.abs(found - exact) / np.spacing(np.abs(exact).astype(found.dtype)).astype(np.longdouble)

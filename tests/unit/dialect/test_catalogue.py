@@ -125,7 +125,7 @@ class Sample:
 
 
 def _cast(value: Any, dtype: type) -> Any:
-    """The number or array (0-d ones too) with another dtype."""
+    """The number or array (also 0-d) with another dtype."""
     changed = np.asarray(value).astype(dtype)
     return changed if isinstance(value, np.ndarray) else changed[()]
 
@@ -151,7 +151,7 @@ def unary(op: type[NdOp], x: np.ndarray, dtypes: Sequence[type] = (F32, F64), **
 
 
 def binary(op: type[NdOp], x: np.ndarray, y: np.ndarray, dtypes: Sequence[type], **more: Any) -> list[Sample]:
-    """The same of two operands."""
+    """The same for two operands."""
     others = ((x[0], y[0]), (x[:1], y[:1]), (x[:0], y[:0]), (x.reshape(2, -1), y.reshape(2, -1)))
     return [
         Sample(op, (x, y), tuple(dtypes), **more),
@@ -581,7 +581,7 @@ SAMPLES: list[Sample] = [
         )
     ),
     *(Sample(Bits.FloatBitsOp, (np.float64(x),), (F64,), smooth=False) for x in (0.0, -0.0, 0.1, -1e300, np.inf)),
-    # Between equal bounds nothing is drawn, so that it can be compared: tests/unit/library/test_generators.py draws.
+    # Between equal bounds nothing is random, so results can be compared: tests/unit/library/test_generators.py draws.
     *(
         Sample(DrawOp, (WORDS, *bounds), (U64,), exact=(0,), attributes={"function": name}, to=to, smooth=False)
         for name, bounds, to in (
@@ -590,7 +590,7 @@ SAMPLES: list[Sample] = [
             ("bounded_uint64_fill", (np.uint64(5), np.uint64(0)), (4,)),
         )
     ),
-    # It is the operand x, and its derivatives are those of the draw: tests/unit/derivatives compares them.
+    # It is the operand x, with the derivatives of the draw: tests/unit/derivatives compares them.
     Sample(DrawnOp, (np.float64(0.5), np.float64(2.0)), (F64,), attributes={"function": "weibull"}, smooth=False),
     Sample(
         PrintOp,
@@ -642,9 +642,9 @@ def program(sample: Sample, dtype: type) -> tuple[ModuleOp, func.FuncOp]:
 
 
 def with_request(sample: Sample, dtype: type, kind: type[VjpOp] | type[PushedOp], wrt: Sequence[int]) -> ModuleOp:
-    """A module whose function @main takes primals and cotangents (or tangents), and asks for a derivative of @f.
+    """A module whose function @main takes primals and cotangents (or tangents), and requests a derivative of @f.
 
-    All results that are floats have cotangents, or tangents.
+    All results with floats have cotangents, or tangents.
     """
     module, function = program(sample, dtype)
     function.sym_visibility = builtin.StringAttr("private")
@@ -671,7 +671,7 @@ def native(module: ModuleOp, name: str, arguments: Sequence[Any]) -> tuple[Any, 
 
     module.verify()
     values = pipeline.compile_module(module, find_target("cpu")).invoke(name, list(arguments), dtypes)
-    # Scalars come as Python's.
+    # Scalars are Python numbers.
     return tuple(v if types.is_tensor(r) else d.type(v) for v, r, d in zip(values, results, dtypes, strict=True))
 
 
@@ -701,7 +701,7 @@ are the same in all lanes."""
 
 
 def test_all_lanes_at_once() -> None:
-    """The op on stacked operands (all of them, the first, or the first two) gives what it gives of each lane."""
+    """On stacked operands (all of them, the first, or the first two), the op gives the same results as on each lane."""
     batched: set[str] = set()
     for sample in SAMPLES:
         dtype = sample.dtypes[-1]
@@ -740,7 +740,7 @@ def test_native_is_numpy(sample: Sample, dtype: type) -> None:
 
 
 def results_of(op: NdOp, arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """What NumPy gives for each result."""
+    """NumPy's value of each result."""
     found = op.reference(*arrays)
     return found if isinstance(found, tuple) else (found,) if op.results else ()
 
@@ -831,7 +831,8 @@ def test_derivatives(sample: Sample, dtype: type) -> None:
 
 
 def test_paths() -> None:
-    """A number that has a derivative has a path, from each number of each operand; without one there are no paths."""
+    """A number with a derivative has a path from each number of each operand; without a derivative there are no
+    paths."""
     known: set[str] = set()
     by_size = sorted((sum(map(np.size, s.operands)), n, s) for n, (s, d) in enumerate(SMOOTH) if d is F64)
     for sample in {s.op: s for size, _, s in by_size if size < 40}.values():
@@ -864,7 +865,7 @@ WITHOUT_PATHS: set[str] = set()
 
 
 def series(sample: Sample, wrt: Sequence[int], path: Sequence[Sequence[Any]], at: float) -> list[np.ndarray]:
-    """The Taylor coefficients of the op's results, of operands on a path, at a time."""
+    """The Taylor coefficients of the op's results, for operands on a path, at one time."""
     module, function = program(sample, F64)
     function.sym_visibility = builtin.StringAttr("private")
     inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
@@ -903,7 +904,7 @@ WITHOUT_SERIES = (DO.DetOp, DO.CofactorsOp)
 
 
 def test_taylor_coefficients() -> None:
-    """Coefficient k + 1 is the derivative of coefficient k along the path, over k + 1."""
+    """Coefficient k + 1 is the derivative of coefficient k along the path, divided by k + 1."""
     rng = np.random.default_rng(2)
     step, order = 1e-5, 3
     for sample in SERIES.values():
@@ -928,7 +929,8 @@ HALVES = list({sample.op: sample for sample in reversed(SAMPLES) if F32 in sampl
 
 @pytest.mark.parametrize("sample", HALVES, ids=lambda sample: sample.op.name)
 def test_halves(sample: Sample) -> None:
-    """On float16 it is NumPy's function, and vjp is the vjp on the same numbers in float32; sums are rounded once."""
+    """On float16 the op is NumPy's function, and vjp equals the vjp on the same numbers in float32; sums are rounded
+    once."""
     module, function = program(sample, np.float16)
     arrays = sample.arrays(np.float16)
     op = function.body.block.first_op

@@ -1,4 +1,4 @@
-"""The table effect x verb: that each verb does what its cell says, and that ARCHITECTURE.md says the same."""
+"""The table effect x verb: each verb does what its cell says, and ARCHITECTURE.md says the same."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ ARRAY = types.tensor([TRIPS], types.F64)
 TAPE = types.tensor([2], types.F64)
 
 
-# --- an op for each effect, of no dialect of mlirad: other tests do not see it -----------------------------------
+# --- an op for each effect, outside of mlirad's dialects, so that other tests do not see it ----------------------
 
 
 class SameNumber(OneOperandOp):
-    """Gives the number that it is given: what the ops below compute besides their effect."""
+    """Returns its operand: the result of the ops below, apart from their effects."""
 
     x = operand_def(types.F64)
     result = result_def(types.F64)
@@ -73,7 +73,7 @@ class SameNumber(OneOperandOp):
 
 @ops.op()
 class Note(SameNumber):
-    """Stands for a print."""
+    """Represents a print."""
 
     name = "test.note"
     traits = traits_def(MemoryWriteEffect())
@@ -84,7 +84,7 @@ class Note(SameNumber):
 
 @ops.op()
 class Require(SameNumber, EffectOp):
-    """Stands for a check that gives what it has checked."""
+    """Represents a check that returns the checked value."""
 
     name = "test.require"
 
@@ -104,7 +104,7 @@ SAMPLES: dict[Effect, tuple[type[NdOp], Callable[[Expr], Expr]]] = {
 }
 USES: dict[Effect, Callable[[Expr], Expr]] = {
     **{effect: use for effect, (_, use) in SAMPLES.items()},
-    Effect.OWN_MEMORY: lambda x: get(new_tape(TAPE, 2), 1),  # nothing writes it: it could be moved, if it might
+    Effect.OWN_MEMORY: lambda x: get(new_tape(TAPE, 2), 1),  # nothing writes it: it could be moved, if allowed
 }
 
 
@@ -153,7 +153,7 @@ def is_hoisted(effect: Effect) -> Rule:
 
 
 def product(effect: Effect) -> Callable[[Expr], Expr]:
-    """The product of all elements, each of them handed through the op: the derivative needs what it gives."""
+    """The product of all elements, each passed through the op: the derivative needs the op's result."""
 
     def body(x: Expr) -> Expr:
         return for_loop(TRIPS, [constant(1.0, types.F64)], lambda i, s: s * SAMPLES[effect][1](get(x, i)))[0]
@@ -198,7 +198,7 @@ def forwards(effect: Effect) -> Rule:
 
 
 def times_done(effect: Effect, module: ModuleOp, name: str) -> Rule:
-    """ONCE, if what others may see is done once a trip. What others do not see may be done as often as is good."""
+    """ONCE, if visible effects happen once per trip. Invisible effects may happen as often as is useful."""
     if effect in (Effect.NONE, Effect.OWN_MEMORY):
         return Rule.ALLOWED
     (called,) = [op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == name]
@@ -237,7 +237,7 @@ DONE: dict[Verb, Callable[[Effect], Rule]] = {
     Verb.CACHE: is_cached,
 }
 NOT_YET = {Verb.VMAP}
-"""Verbs that do not exist: for these the table alone is asked."""
+"""Verbs that do not exist: for these, only the table is read."""
 
 
 @pytest.mark.parametrize("verb", DONE, ids=lambda verb: verb.name)
@@ -248,7 +248,7 @@ def test_a_verb_does_what_its_cell_says(effect: Effect, verb: Verb) -> None:
 
 @pytest.mark.parametrize("effect", Effect, ids=lambda effect: effect.name)
 def test_ops_have_the_effects_that_their_classes_declare(effect: Effect) -> None:
-    """And what a verb asks about an op is the row of its effect."""
+    """The verbs' questions about an op give the row of its effect."""
     (op,) = all_of(effect, made(SAMPLES[effect][1], types.F64))
     assert effect_of(op) is effect
     for verb in Verb:

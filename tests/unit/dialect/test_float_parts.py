@@ -56,7 +56,7 @@ def test_of_python_numbers() -> None:
 
 
 def test_derivatives() -> None:
-    """x = m 2**e: m has the derivative 2**-e, and moves with x to the next number; e and the unit have none."""
+    """x = m 2**e: m has the derivative 2**-e; the next number moves with x; e and the unit have no derivative."""
 
     def f(x: Any) -> Any:
         mantissa, exponent = np.frexp(x)

@@ -1,5 +1,5 @@
-"""What `@op` refuses at import: a class that leaves a question open, or that says what another one says; and what the
-verifier of an op remembers."""
+"""`@op` refuses a class at import if it leaves a question unanswered, or gives an answer of another class; and the
+cache of an op's verifier."""
 
 from __future__ import annotations
 

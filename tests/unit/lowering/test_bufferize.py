@@ -1,4 +1,4 @@
-"""What bufferized functions compute, in memory that really aliases, is what the functions on tensors compute."""
+"""Bufferized functions, in memory with real aliasing, compute the same as the functions on tensors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_random_programs(first: int) -> None:
 
 
 def test_memory_borrowed_from_an_array_is_not_reused() -> None:
-    """A fill took the memory of a value that had been computed in a slice of an array, which was returned."""
+    """A fill took the memory of a value that had been computed in a slice of a returned array."""
     check_random(2326)
 
 
@@ -49,7 +49,7 @@ def test_many_random_programs(first: int) -> None:
 
 
 def argument(type: Attribute, random: np.random.Generator) -> Any:
-    """A value that is in range as a subscript or a trip count, where it is an integer."""
+    """A value that is in range as an index or a trip count, if it is an integer."""
     if isinstance(type, TensorType):
         return random.integers(-9, 9, type.get_shape()).astype(to_dtype(type.get_element_type()))
     if isinstance(type, IndexType | IntegerType):
@@ -88,7 +88,7 @@ def program(body: str, results: str, *, written: str = "", number: int = 1) -> s
 
 
 def both(text: str, copies: int | None = None) -> None:
-    """That it computes the same for 0 to 3 trips, with as many copies by text."""
+    """It computes the same for 0 to 3 trips, with this number of copies in the text."""
     module = bufferized(text)
     if copies is not None:
         assert count(module, memref.CopyOp) == copies, str(module)
@@ -128,7 +128,7 @@ def test_start_read_after_the_loop() -> None:
 
 
 def test_fresh_value_and_the_old_one() -> None:
-    """The loop carries the new array and the array that it was made from: three buffers are alive."""
+    """The loop carries the new array and the array from which it was computed: three buffers are live."""
     body = (
         f"%r:2 = scf.for %q = %c0 to %n step %c1 iter_args(%x = %a, %y = %b) -> ({V}, {V}) : i64 {{\n"
         f"  %m = tensor.empty() : {V}\n  %z = {DOUBLE.format('%x', '%m')}\n  scf.yield %z, %x : {V}, {V}\n}}"
@@ -158,7 +158,7 @@ def test_nested_loops_that_make_it_anew() -> None:
 
 
 def test_written_argument_ends_where_it_began() -> None:
-    """The final content was computed before the argument was last read."""
+    """The final contents were computed before the argument was last read."""
     body = (
         f"%m = tensor.empty() : {V}\n%z = {DOUBLE.format('%b', '%m')}\n"
         f"%old = tensor.extract %a[%i0] : {V}\n%t = tensor.insert %old into %z[%i0] : {V}"
@@ -167,7 +167,7 @@ def test_written_argument_ends_where_it_began() -> None:
 
 
 def test_array_of_unknown_size_for_a_while() -> None:
-    """A size that is forgotten, written under, and known again: in place for one's own array, else one copy."""
+    """A size that is dropped, written under, and known again: in place for an array of one's own, else one copy."""
     wide = "tensor<?xi64>"
     body = (
         f"%w = tensor.cast %a : {V} to {wide}\n%u = tensor.insert %n into %w[%i0] : {wide}\n"
@@ -218,7 +218,7 @@ def test_work_grows_linearly() -> None:
 
 
 def test_every_random_program_is_mlir(mlir_opt: Callable[..., str]) -> None:
-    """MLIR's own verifier takes the text of both passes."""
+    """MLIR's own verifier accepts the text of both passes."""
     texts = [str(bufferize(parse(RandomFunction(seed).text))) for seed in range(300, 312)]
     texts += [str(bufferize(parse(path.read_text()))) for path in FILES]
     mlir_opt("\n// -----\n".join(texts), "--split-input-file")

@@ -1,4 +1,4 @@
-"""The random programs notice each of these mistakes in the passes: a test that cannot fail proves nothing."""
+"""The random programs detect each of these mistakes in the passes: a test that cannot fail proves nothing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def overwrites_read_only_arguments(patch: Patch) -> None:
 
 
 def forgets_the_first_branch(patch: Patch) -> None:
-    """What the first branch uses is not live before the `if`."""
+    """Values that the first branch uses are not live before the `if`."""
 
     def wrong(self: LastUses, op: scf.IfOp) -> None:
         assert op.parent is not None
@@ -113,7 +113,7 @@ def places_results_over_what_is_read(patch: Patch) -> None:
 
 
 def places_two_buffers_in_one(patch: Patch) -> None:
-    """As if the two sources of a result were never there at once."""
+    """As if the two sources of a result were never live at the same time."""
     right = place_results._is_placeable
 
     def wrong(web: Web, number: int, webs: Webs) -> bool:
@@ -139,7 +139,7 @@ def ends_lives_early(patch: Patch) -> None:
     patch.setattr(Arena, "place", lambda self, size, begin, end: right(self, size, begin, min(end, begin + 2)))
 
 
-# Each with the seed of a program that notices it.
+# Each with the seed of a program that detects it.
 MUTANTS: list[tuple[Callable[[Patch], None], int]] = [
     (moves_what_is_live, 0),
     (moves_out_of_loops, 33),

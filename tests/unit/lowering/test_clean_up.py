@@ -1,4 +1,4 @@
-"""The clean-up passes keep what programs compute, to the bit, and the checks that fail; locations; linear time."""
+"""The clean-up passes preserve results, bit for bit, and failing checks; locations; linear time."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def names(module: ModuleOp) -> list[str]:
 
 
 def run_both(module: ModuleOp, passes: tuple[ModulePass, ...], *inputs: object) -> ModuleOp:
-    """The module after the passes, which must give what it gave before."""
+    """The module after the passes, which must compute the same as before."""
     changed = applied(passes, module)
     assert random_ir.outcome(changed, inputs) == random_ir.outcome(module, inputs)
     return changed
@@ -233,7 +233,7 @@ def test_checks_are_neither_merged_across_branches_nor_dropped() -> None:
 
 @pytest.mark.parametrize("trips", [0, 1, 6])
 def test_hoisting_reads_no_element_too_early(trips: int) -> None:
-    """The index is in range only where the loop runs: hoisted, it would read outside."""
+    """The index is in range only if the loop runs: hoisted, the read would be out of bounds."""
 
     def body(x: Expr, n: Expr) -> list[Expr]:
         size = constant(6, I64)
@@ -262,7 +262,7 @@ def one_at(t: Expr, index: Expr, n: Expr) -> Expr:
 
 
 CHECKED: dict[str, tuple[Callable[..., Any], int]] = {
-    # what is checked, and how many checks stay
+    # the checked code, and how many checks stay
     "backwards": (lambda x, n, k: for_loop(n, [x], lambda q, t: one_at(t, n - 1 - q, n)), 0),
     "one too far": (lambda x, n, k: for_loop(n, [x], lambda q, t: one_at(t, q + 1, n)), 1),
     "from the end": (lambda x, n, k: for_loop(n, [x], lambda q, t: one_at(t, -1 - q, n)), 0),
@@ -315,7 +315,7 @@ def test_sums_that_may_wrap_prove_nothing() -> None:
 @pytest.mark.parametrize("offset", [-3, -2, -1, 0, 2, 3, 4])
 @pytest.mark.parametrize("condition", ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
 def test_what_a_comparison_says_on_either_side(condition: str, offset: int) -> None:
-    """A read at k + offset on both sides of a comparison of k with 2: neither is trusted too far."""
+    """A read at k + offset on both sides of a comparison of k with 2: neither side may be used for too much."""
     compare: Any = getattr(np, condition)
 
     def body(x: Expr, k: Expr) -> list[Expr]:
@@ -346,7 +346,7 @@ def test_a_counter_that_may_wrap_proves_nothing() -> None:
 
 
 def test_a_read_stays_behind_the_check_that_proves_its_index() -> None:
-    """The loop surely runs, and the index comes from outside; but it is the check inside that makes it an index."""
+    """The loop certainly runs, and the index comes from outside; but only the check inside ensures that it is valid."""
 
     def body(x: Expr, k: Expr) -> list[Expr]:
         def trip(q: Expr, s: Expr) -> Expr:

@@ -57,7 +57,7 @@ def exact(name: str, x: Array) -> Array:
 
 
 def errors(name: str, x: Array, y: Array) -> Array:
-    """In units in the last place of the result; inf where only one of the two is nan, infinite or below zero."""
+    """The error in units in the last place; inf if only one of the two is nan, infinite or below zero."""
     reference = exact(name, x)
     rounded = reference.astype(x.dtype)
     error = np.abs(y.astype(np.longdouble) - reference) / np.spacing(np.abs(rounded)).astype(np.longdouble)
@@ -80,7 +80,7 @@ def dense_samples(dtype: Any, count: int) -> Array:
 
 
 def hard_samples(dtype: Any) -> Array:
-    """Multiples of pi/2, of ln2/2, and powers of two, with their neighbours: where reduction and rounding turn."""
+    """Multiples of pi/2 and ln2/2, and powers of two, with their neighbours: where reduction and rounding change."""
     turns = (np.arange(-20000, 20000) * np.longdouble(np.pi) / 2).astype(dtype)
     halves = (np.arange(-2200, 2200) * np.log(np.longdouble(2)) / 2).astype(dtype)
     info = np.finfo(dtype)
@@ -171,7 +171,7 @@ def test_what_is_not_a_number(name: str, element: str, x: float) -> None:
 @pytest.mark.parametrize("element", ["f32", "f64"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_lane_gives_the_same_wherever_it_stands(name: str, element: str) -> None:
-    """One huge angle sends its vector to the library; its neighbours must not notice."""
+    """One huge angle sends its vector to the library; its neighbours must not change."""
     x = np.random.default_rng(0).uniform(0.1, 50, 67).astype(DTYPES[element])
     alone = apply(name, x)
     for place in (0, 5, 66):

@@ -1,4 +1,4 @@
-"""Additions to slices that are gathered into one sum, and clears that wait for them, give the same bits."""
+"""Additions to slices that are gathered into one sum, and delayed clears, give the same bits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from mlirad.xdsl_support.verify import verify_dominance
 
 
 def stencil(seed: int) -> tuple[ModuleOp, list[Any]]:
-    """Additions at random places of an array, sometimes of what is computed of a slice; it may have been set before."""
+    """Additions to random slices of an array, some of them computed from a slice; the array may have been set
+    before."""
     random = Random(seed)
     rank = random.randint(1, 3)
     sizes = [random.randint(4, 6) for _ in range(rank)]
@@ -83,8 +84,8 @@ def test_delayed_clears_give_the_same_bits() -> None:
 
 
 def sweeps(seed: int) -> tuple[ModuleOp, list[Any], int]:
-    """A loop that clears a slice at the end of each trip, with two arrays that may swap. What it begins with is cleared
-    as a whole (0), in that slice (1), in a part of it (2) or to another number (3), by `seed % 4`."""
+    """A loop that clears a slice at the end of each trip, with two arrays that may be swapped. `seed % 4` says whether
+    the initial array is cleared as a whole (0), in that slice (1), in a part of it (2), or to another number (3)."""
     random = Random(seed)
     kinds = [types.tensor([4], types.F64), types.tensor([9], types.F64), types.tensor([9], types.F64), types.I64]
     block = Block(arg_types=kinds)

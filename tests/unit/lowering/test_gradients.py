@@ -1,4 +1,4 @@
-"""Gradients of small programs with loops: what clean-up, lowering and fusion make of the differentiator's code."""
+"""Gradients of small programs with loops, after clean-up, lowering and fusion of the differentiator's code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops and vectors made of linalg on memrefs, run natively and compared with NumPy."""
+"""Loops and vectors built from linalg on memrefs, run natively and compared with NumPy."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def test_an_integer_division_does_not_meet_the_zeros_past_the_end() -> None:
 
 
 def test_a_window_slides_along_its_input() -> None:
-    """A convolution: its subscript is the sum of two dimensions."""
+    """A convolution: its index is the sum of two dimensions."""
     text = function(
         "%x: memref<?xf64>, %w: memref<3xf64>, %o: memref<?xf64>",
         generic(
@@ -400,7 +400,7 @@ def test_a_heavy_body_is_written_once() -> None:
 
 @pytest.mark.parametrize("size", ["?", "1000000", "64", "67"])
 def test_a_heavy_sum_is_written_once(size: str) -> None:
-    """The sum of exp(x): whatever the length."""
+    """The sum of exp(x), for any length."""
     text = reduction("f64", "addf", f"{size}x", "", "", "r").replace(
         "%r = arith.addf %x, %z : f64", "%e = math.exp %x : f64\n%r = arith.addf %e, %z : f64"
     )

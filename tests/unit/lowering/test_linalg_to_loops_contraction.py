@@ -124,7 +124,7 @@ def test_other_contractions(spec: str, scale: int) -> None:
 
 
 def test_strided_operands() -> None:
-    """Columns of a larger array, every other row, a reversed one: views of whatever the caller has."""
+    """Columns of a larger array, every other row, a reversed one: views of any array of the caller."""
     types = {
         "a": ("20x8xf64", "9x5xf64, strided<[16, 1], offset: 10>", "[1, 2][9, 5][2, 1]"),
         "b": ("8x30xf64", "5x13xf64, strided<[-30, 2], offset: 150>", "[5, 0][5, 13][-1, 2]"),

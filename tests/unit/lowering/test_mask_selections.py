@@ -1,5 +1,5 @@
-"""Under the mask: what ops answer about elements that are not needed; random computations on selections, which the pass
-computes on whole arrays."""
+"""Under the mask: what ops answer about elements that are not needed; and random computations on selections, which the
+pass moves to whole arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NONLINEAR = [
 
 
 def slopes_where_harmless(op: type[ElementwiseOp]) -> list[Any] | None:
-    """The value of an op of floats and its derivatives, all operands being what the op calls harmless."""
+    """The value of an op of floats and its derivatives, if all operands have the op's harmless value."""
     function = func.FuncOp("f", ([], []))
     with building(function.body.block):
         operands = [constant(float(op.harmless), types.F64) for _ in op.get_irdl_definition().operands]
@@ -58,7 +58,7 @@ def test_floats_have_enough_ops_for_the_test_above() -> None:
     assert sum(slopes_where_harmless(op) is not None for op in NONLINEAR) > 15
 
 
-# Random computations, each a chain on selections by one mask, and what ends it.
+# Random computations, each a chain of ops on selections by one mask, and its last op.
 
 CHAIN: list[Callable[[Any, Any, Any], Any]] = [
     lambda s, t, a: np.sqrt(s * s + a),
@@ -121,7 +121,7 @@ def test_many_random_chains(seed: int) -> None:
 
 
 def check(seed: int, compiled: Callable[..., Any]) -> None:
-    """What is not selected is nan and infinite, and has no say in the value or in a derivative."""
+    """Unselected elements are nan and infinite, and do not affect the value or a derivative."""
     f = program(seed)
     wanted = f(X, Y, NEEDED, 0.5)
     np.testing.assert_allclose(compiled(f)(X, Y, NEEDED, 0.5), wanted, rtol=1e-12)

@@ -1,4 +1,4 @@
-"""The linalg stage computes what the tensor stage does, op by op and fused; and MLIR's own verifier accepts it."""
+"""The linalg stage computes the same as the tensor stage, op by op and fused; and MLIR's own verifier accepts it."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_requests_are_refused_with_their_place() -> None:
 def test_each_op_has_an_answer() -> None:
     """Every nd op is lowered somewhere here, so that a new one is noticed."""
     seen = {name for seed in range(60) for name in ours(random_ir.module(seed))}
-    # Scalar bodies are lowered alike, and the catalogue test runs them all.
+    # Scalar bodies are all lowered in the same way, and the catalogue test runs them all.
     elsewhere = {op_class.name for op_class in op_classes() if issubclass(op_class, ElementwiseOp)}
     here = {"nd.arange", "nd.flatnonzero", "nd.min", "nd.prod", "nd.dim", "nd.wrap_index", "ad.grow", "ad.tape"}
     here |= {"nd.sum_in_order", "nd.sort", "nd.argsort", "nd.windows", "nd.overlap", "nd.print", "ad.stop"}
@@ -267,7 +267,7 @@ def test_each_op_has_an_answer() -> None:
 
 V, M = types.tensor((4,), F64), types.tensor((3, 4), F64)
 FUSED: dict[str, tuple[list[Attribute], Callable[..., list[Expr]], int]] = {
-    # arguments, program, how many generics are left
+    # arguments, program, number of remaining generics
     "chain": ([V], lambda x: [np.tanh(np.exp(x) * 2.0) + x], 1),
     "diamond": ([V], lambda x: [diamond(np.exp(x))], 1),
     "two results": ([V], lambda x: [(e := np.exp(x)) + 1.0, e * 2.0], 3),
@@ -320,7 +320,7 @@ def test_dear_ops_are_not_repeated() -> None:
 
 
 def test_fusion_reads_nothing_that_is_gone() -> None:
-    """-x is computed before x is overwritten: the read would come too late, and cost a copy."""
+    """-x is computed before x is overwritten: fused, the read would come too late, and cost a copy."""
 
     def body(x: Expr, i: Expr) -> list[Expr]:
         return [-x + put(constant(5.0, F64), x, check_index(i, constant(4, I64), 0))]
@@ -356,7 +356,7 @@ def test_fusion_of_a_long_chain_is_one_generic() -> None:
 
 
 def test_a_longer_chain_is_cut_into_groups_of_bounded_size() -> None:
-    """Neither Python's stack nor a loop's registers hold a program of any length."""
+    """Programs of any length fit in Python's stack and in the registers of a loop."""
     length = 1000
 
     def body(x: Expr) -> list[Expr]:

@@ -54,7 +54,7 @@ GROW = "func.func private @{0}(%t: {1}, %k: index) -> {1} {{ return %t : {1} }}"
 
 
 def as_mlir_wants_it(module: ModuleOp) -> str:
-    """Arguments that are not written may not be overwritten; a tape grows in place."""
+    """Unwritten arguments must not be overwritten; a tape grows in place."""
     block = module.body.block
     for op in [op for op in block.ops if isinstance(op, func.FuncOp)]:
         if op.is_declaration and op.sym_name.data.startswith("mlirad_grow"):
@@ -121,7 +121,7 @@ def loop_programs() -> Iterator[tuple[str, Any, tuple[Any, ...], Any]]:
 
 
 def test_loop_programs(mlir_opt: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Never more of either than MLIR; fewer where a trip swaps or replaces arrays."""
+    """Never more of either than MLIR; fewer if a trip swaps or replaces arrays."""
     monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
     fewer = set()
     for name, function, arguments, argnums in loop_programs():

@@ -1,4 +1,4 @@
-"""Nests cut into blocks: the right numbers, and the same to the bit from any number of threads."""
+"""Nests cut into blocks: the right numbers, and bit for bit the same for any number of threads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SEEDS = 400 if os.environ.get("MLIRAD_FULL") else 12
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Blocks of hardly any work, so that small nests have many."""
+    """Blocks of very little work, so that small nests have many."""
     monkeypatch.setattr(parallel_nest, "BLOCK", 64)
     monkeypatch.setattr(parallel_nest, "BLOCK_ROWS", 2)
     monkeypatch.setattr(parallel_nest, "TILE", 2)

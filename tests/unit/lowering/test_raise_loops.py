@@ -1,4 +1,4 @@
-"""Loops that become ops on whole arrays, and loops that stay: values to the bit, and derivatives.
+"""Loops that become ops on whole arrays, and loops that stay: values bit for bit, and derivatives.
 
 Each loop says what becomes of it. A raised loop computes its functions in vectors. So the plain loop is run with these
 functions, on one number at a time, and must give the same bits, in sums too.
@@ -144,7 +144,7 @@ def counter(sin: Function, exp: Function, x: Any, y: Any) -> Any:
 
 
 def ahead(sin: Function, exp: Function, x: Any, y: Any) -> Any:
-    """what a later trip writes: what was there before the loop"""
+    """reads of elements that a later trip writes: the values from before the loop"""
     a = x * 1.0
     for i in range(39):
         a[i] = sin(a[i + 1]) + a[i]
@@ -161,7 +161,7 @@ def in_place(sin: Function, exp: Function, x: Any, y: Any) -> Any:
 
 
 def of_one_element(sin: Function, exp: Function, x: Any, y: Any) -> Any:
-    """what all trips read alike: once"""
+    """reads that are the same in all trips: once"""
     out = np.zeros(40)
     for i in range(40):
         out[i] = sin(x[i] * y[3]) + y[3]
@@ -186,7 +186,7 @@ def recurrence(x: Any, y: Any) -> Any:
 
 
 def running(x: Any, y: Any) -> Any:
-    """the sum so far is a result"""
+    """the partial sum is a result"""
     out, s = np.zeros(40), 0.0
     for i in range(40):
         s += np.sin(x[i])
@@ -195,7 +195,7 @@ def running(x: Any, y: Any) -> Any:
 
 
 def decayed(x: Any, y: Any) -> Any:
-    """no sum: what is carried is multiplied"""
+    """no sum: the carried number is multiplied"""
     s = 0.0
     for i in range(40):
         s = 0.5 * s + np.sin(x[i])
@@ -203,7 +203,7 @@ def decayed(x: Any, y: Any) -> Any:
 
 
 def overwritten(x: Any, y: Any) -> Any:
-    """two trips write to one place: the later one wins"""
+    """two trips write to one element: the later one wins"""
     a = x * 1.0
     for i in range(39):
         a[i] = np.sin(y[i])
@@ -212,7 +212,7 @@ def overwritten(x: Any, y: Any) -> Any:
 
 
 def ahead_of_a_write(x: Any, y: Any) -> Any:
-    """a trip reads a later trip's place, behind a write of its own: one array cannot be both"""
+    """a trip reads a later trip's element after a write of its own: one array cannot hold both"""
     a, s = x * 1.0, 0.0
     for i in range(39):
         a[i] = np.sin(y[i])
@@ -221,7 +221,7 @@ def ahead_of_a_write(x: Any, y: Any) -> Any:
 
 
 def histogram(x: Any, y: Any) -> Any:
-    """places that the data choose may be one place"""
+    """indices that depend on data may coincide"""
     a = np.zeros(40)
     for i in range(40):
         a[int(abs(x[i]) * 3) % 40] += np.sin(y[i])
@@ -229,7 +229,7 @@ def histogram(x: Any, y: Any) -> Any:
 
 
 def apart(x: Any, y: Any) -> Any:
-    """places that do not lie side by side: vectors cannot be stored there"""
+    """elements that are not adjacent: vectors cannot be stored there"""
     a, b = np.zeros(40), np.zeros((20, 2))
     for i in range(20):
         a[2 * i] = np.sin(x[i])
@@ -254,7 +254,7 @@ def short(x: Any, y: Any) -> Any:
 
 
 def without_function(x: Any, y: Any) -> Any:
-    """no function: LLVM makes vectors of it"""
+    """no function: LLVM vectorises it"""
     a = np.zeros(40)
     for i in range(40):
         a[i] = x[i] * y[i] + 1.0
@@ -262,7 +262,7 @@ def without_function(x: Any, y: Any) -> Any:
 
 
 def stencil(x: Any, y: Any) -> Any:
-    """many places of one array, for one function: a pass for each costs more than it saves"""
+    """many elements of one array, for one function: the passes over them cost more than it saves"""
     a = np.zeros(40)
     for i in range(2, 38):
         a[i] = np.exp(x[i - 2] + x[i - 1] + x[i] + x[i + 1] + x[i + 2])
@@ -270,7 +270,7 @@ def stencil(x: Any, y: Any) -> Any:
 
 
 def may_fail(x: Any, y: Any) -> Any:
-    """a trip may raise: what was written before stays"""
+    """a trip may raise: earlier writes stay"""
     a = np.zeros(40)
     for i in range(40):
         a[i] = np.sin(x[int(y[i] * 0.0) + i])
@@ -359,7 +359,8 @@ def test_derivatives_are_those_of_the_loops(request: pytest.FixtureRequest) -> N
 
 
 def test_gradients_of_nests_are_linear() -> None:
-    """The cotangent of what all rows share is added up in one array, also if each row asks for a view of it."""
+    """The cotangent of an array that all rows share is accumulated in one array, even if each row reads a view of
+    it."""
 
     def f(x: Any) -> Any:
         a, s = np.reshape(x, (-1, 20)), 0.0

@@ -1,4 +1,4 @@
-"""Nests that a module has many times are compiled once, and called."""
+"""Nests that occur many times in a module are compiled once, and called."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def products(a, bs):
 
 
 def zeros_of_both_signs(xs):
-    """Nests that differ in a constant alone, and in that by its sign."""
+    """Nests that differ only in a constant, or only in the constant's sign."""
     return [x * 0.0 for x in xs[:9]], [x * -0.0 for x in xs[9:]]
 
 
@@ -40,7 +40,7 @@ def test_layers_that_are_written_out(mlir_opt: Callable[..., str]) -> None:
     compiled = mlirad.jit(layers)
     np.testing.assert_allclose(compiled(w, h)[0], layers(w, h)[0], rtol=1e-12)
     loops = compiled.lower(w, h).as_text("loops")
-    # The products, and what is done to their elements.
+    # The products, and the ops on their elements.
     assert loops.count("func.func private @mlirad_nest_") == 2
     assert loops.count("func.call @mlirad_nest_") >= 2 * MANY
     mlir_opt(loops)
@@ -61,7 +61,7 @@ def test_the_gradient_of_repeated_layers() -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n", [7, 16, 61])
 def test_products_in_every_layout(n: int, dtype: type) -> None:
-    """Products of 61 rows and columns are so long that their function calls one of tiles."""
+    """Products of 61 rows and columns take so long that their function calls a function of tiles."""
     rng = np.random.default_rng(6)
     a, *bs = [rng.integers(-2, 3, (n, n)).astype(dtype) for _ in range(MANY + 1)]
     compiled = mlirad.jit(products)

@@ -1,4 +1,4 @@
-"""Nests that were merged, and run by blocks of rows, compute what they did one after the other."""
+"""Nests that are merged, and run by blocks of rows, compute the same as one after the other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mlirad.xdsl_support.verify import verify_dominance
 
 SHAPES = {(7, 4): "d0, d1", (7,): "d0", (4,): "d1", (): ""}
 ARGUMENTS = ((7, 4), (7, 4), (7,), (4,))
-# Of a reduction, the neutral element.
+# For each reduction, the neutral element.
 REDUCTIONS = {"arith.addi": 0, "arith.muli": 1}
 
 
@@ -48,12 +48,12 @@ class RandomNests:
         self.text = f"func.func @f({arguments}) -> ({types}) {{\n{body}\n  func.return {names} : {types}\n}}\n"
 
     def nest(self, number: int) -> None:
-        """Over all points, or over rows alone."""
+        """Over all points, or only over rows."""
         random, name = self.random, f"%v{number}"
         space = random.choice([(7, 4), (7, 4), (7, 4), (7,)])
         loops = SHAPES[space]
         fitting = [(array, shape) for array, shape in self.arrays if set(shape) <= set(space)]
-        # One that has all the loops, and some more, the later the likelier.
+        # One that has all the loops; later nests more often have further loops.
         inputs = [random.choice([each for each in fitting[-5:] if each[1] == space] or [("%a0", (7, 4))])]
         if inputs[0][1] != space:
             space, loops = (7, 4), SHAPES[7, 4]
@@ -90,7 +90,7 @@ class RandomNests:
         self.arrays.append((name, shape))
 
     def other(self, number: int) -> None:
-        """Something between nests: an element is written, a row is read by itself, a whole sum is read as a number."""
+        """An op between nests: it writes an element, or reads a row alone, or a whole sum as a number."""
         random, name = self.random, f"%v{number}"
         array, shape = random.choice(self.arrays)
         if shape == ():
@@ -120,7 +120,7 @@ def shared(module: ModuleOp, block: int) -> ModuleOp:
 
 
 def check(seed: int) -> tuple[int, int]:
-    """How many nests were merged, and how many loops over rows there are."""
+    """The numbers of merged nests, and of loops over rows."""
     module = parse(RandomNests(seed).text)
     random = np.random.default_rng(seed)
     args = [random.integers(-3, 4, shape) for shape in ARGUMENTS]
@@ -152,7 +152,7 @@ def softmax(x: Any, w: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_softmax_and_its_gradient(dtype: Any) -> None:
-    """709 rows are no multiple of any block."""
+    """709 rows are not a multiple of any block."""
     x, w = np.random.default_rng(0).normal(size=(2, 709, 67)).astype(dtype)
     kernel = mlirad.value_and_grad(softmax)
     assert "scf.for" in kernel.lower(x, w).as_text("bufferized")

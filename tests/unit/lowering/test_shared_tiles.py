@@ -30,7 +30,7 @@ def test_every_layout_is_exact(n: int, dtype: type) -> None:
     for ours, theirs in zip(compiled(a, b), products(a, b), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     text = compiled.lower(a, b).as_text("loops")
-    # Whole panels of columns are one function, and what is left of them another.
+    # Whole panels of columns share one function, and the remaining columns another.
     assert text.count("func.func private @mlirad_tiles_") == (1 if n == 64 else 2)
     assert text.count("func.call @mlirad_tiles_") == (5 if n == 64 else 10)
 

@@ -1,4 +1,4 @@
-"""Nests over few elements, built without loops, give what the loops give, to the bit."""
+"""Nests over few elements, built without loops, compute the same as the loops, bit for bit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def of_matrices(a, b):
 
 
 def of_loops(a, b):
-    """What loops and branches carry: one array, two that are exchanged, one that only some trips change."""
+    """Carries of loops and branches: one array, two that are exchanged, one that only some trips change."""
     first, second, kept = a[0], b[0], a[1]
     power = a
     for k in range(7):

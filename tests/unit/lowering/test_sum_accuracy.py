@@ -1,4 +1,4 @@
-"""Sums of float32 are as accurate as NumPy's along whichever axis, on one thread and on several.
+"""Sums of float32 are as accurate as NumPy's along every axis, on one thread and on several.
 
 The worst case of a long chain of additions is equal terms: every addition to a large sum is rounded the same way.
 """

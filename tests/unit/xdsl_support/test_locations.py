@@ -1,4 +1,4 @@
-"""What is printed with locations parses back to the same text."""
+"""Text printed with locations parses back to the same text."""
 
 from __future__ import annotations
 

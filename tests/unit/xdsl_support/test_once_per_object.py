@@ -1,4 +1,4 @@
-"""Programs and their texts are forgotten when the last function of them is gone."""
+"""Programs and their texts are freed together with the last function that belongs to them."""
 
 from __future__ import annotations
 

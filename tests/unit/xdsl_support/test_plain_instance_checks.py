@@ -1,4 +1,4 @@
-"""Classes of xDSL, whenever they are made, check instances as plain classes do, and stay abstract."""
+"""Classes of xDSL, whenever they are created, check instances like plain classes, and stay abstract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upstream's arith on vectors, as mended: what is right verifies, what is wrong does not."""
+"""Upstream's arith on vectors, as extended: valid ops verify, and invalid ones do not."""
 
 from __future__ import annotations
 

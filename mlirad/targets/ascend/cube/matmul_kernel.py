@@ -1,9 +1,10 @@
 """Finds the matmuls among loops, and writes their kernels.
 
-Reads: `linalg.generic` on memrefs in global memory. Writes: kernels of the cube core, in the form without addresses and
-then in the form with them. Leaves: what is no matmul, or what the vector cores do as well (products with a vector).
+Reads: `linalg.generic` on memrefs in global memory. Writes: kernels of the cube core, first without addresses, then
+with them. Leaves: loops that are not matmuls, or that the vector cores run as fast (products with a vector).
 
-A kernel without addresses keeps what it multiplies in the attribute ATTRIBUTE, from which the other form is written.
+A kernel without addresses stores the description of its product in the attribute ATTRIBUTE; the other form is written
+from it.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ _A, _B, _C = range(3)
 
 @dataclass(frozen=True)
 class MatmulLoops:
-    """Loops that are a matmul. buffers: the numbers of the op's operands that are A, B and C.
+    """Loops that are a matmul. buffers: the indices of A, B and C among the op's operands.
 
-    batch: the extents of the other loops; strides: for each buffer between its matrices along these, then its rows.
+    batch: the extents of the other loops; strides: for each buffer, between its matrices along these, then its rows.
     """
 
     m: int
@@ -51,7 +52,7 @@ class MatmulLoops:
 
 
 def contraction_of(op: GenericOp, initial: FillOp | None) -> MatmulLoops | None:
-    """The matmul that an op is; None if it is none. initial: what fills its output before."""
+    """The matmul that an op computes; None if it is not one. initial: the op that fills its output before."""
     if initial is None or len(op.operands) != 3 or not _starts_with_zero(initial) or not _multiplies_and_adds(op):
         return None
     elements = [_element(operand) for operand in op.operands]
@@ -66,7 +67,7 @@ def contraction_of(op: GenericOp, initial: FillOp | None) -> MatmulLoops | None:
 
 
 def _arranged(loops: Loops, order: tuple[int, int]) -> MatmulLoops | None:
-    """The matmul with the inputs as A and B in this order, if the rows of C then lie as a transfer writes them."""
+    """The matmul with the inputs as A and B in this order, if the rows of C have the layout that a transfer writes."""
     a, b, c = (loops.strides[each] for each in (*order, 2))
     dims = range(len(loops.extents))
     depths = [dim for dim in dims if loops.reduced[dim]]
@@ -98,7 +99,7 @@ def _starts_with_zero(fill: FillOp) -> bool:
 
 
 def _multiplies_and_adds(op: GenericOp) -> bool:
-    """Whether the body is `c + a * b`, with a and b as they are or widened to f32."""
+    """Whether the body is `c + a * b`, with a and b unchanged or widened to f32."""
     block = op.body.block
     end = block.last_op
     assert end is not None
@@ -124,7 +125,7 @@ def _element(buffer: SSAValue) -> str:
 
 
 def write_virtual_kernel(function: func.FuncOp, op: GenericOp, soc: Soc) -> int:
-    """Replace the loops in a kernel by transfers and products; gives how many blocks it is to be launched with."""
+    """Replace the loops in a kernel by transfers and products. Returns the number of blocks for its launch."""
     found = contraction_of(op, next(each for each in ops_of(function.body.block) if isinstance(each, FillOp)))
     assert found is not None
     matrices = [_described(op.operands[number], found.strides[place]) for place, number in enumerate(found.buffers)]
@@ -166,7 +167,7 @@ def _described(buffer: SSAValue, strides: Sequence[int]) -> tuple[int, ...]:
 
 
 def _emptied(function: func.FuncOp, soc: Soc) -> MatmulKernel:
-    """What a kernel multiplies; its body is removed."""
+    """The description of a kernel's product; its body is removed."""
     block = function.body.block
     for op in reversed(list(block.ops)):
         erase(op)
@@ -193,7 +194,8 @@ def _matmul_of(function: func.FuncOp) -> Matmul:
 
 
 def buffers_on_cube(function: func.FuncOp, soc: Soc) -> list[tuple[AddressSpace, tuple[int, ...], int]]:
-    """What a kernel of the cube core (without addresses so far) will have: where copies begin, the bytes of one."""
+    """The buffers that a kernel of the cube core (still without addresses) will have: addresses of the copies, bytes of
+    one."""
     if not is_on_cube(function):
         return []
     matmul = _matmul_of(function)

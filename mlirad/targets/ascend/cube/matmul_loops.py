@@ -1,6 +1,6 @@
 """The loops of a matmul's kernel over tiles of C, and the parts of A, B and C in global memory that a tile needs.
 
-Reads: a matmul and its tiles. Writes: arith, scf and memref. Leaves: what is done with a tile.
+Reads: a matmul and its tiles. Writes: arith, scf and memref. Leaves: the computation of a tile to the caller.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from mlirad.targets.ascend.tiles.index_loops import (
 
 @dataclass(frozen=True)
 class GlobalMatrix:
-    """The matrices of a buffer in global memory: rows `row_stride` elements apart, columns next to one another.
+    """The matrices of a buffer in global memory: rows are `row_stride` elements apart, columns are adjacent.
 
-    batch_strides: between the matrices of each batch axis; 0 where all share one. offset: of the first element.
+    batch_strides: between the matrices of each batch axis; 0 if all share one matrix. offset: of the first element.
     """
 
     buffer: SSAValue
@@ -59,7 +59,7 @@ class GlobalMatrix:
 
 @dataclass(frozen=True)
 class Place:
-    """A tile of C: its number on this core, which C it is of, where it begins and how large it is."""
+    """A tile of C: its number on this core, the C that it belongs to, its first row and column, and its size."""
 
     trip: SSAValue
     batch: tuple[Size, ...]
@@ -71,7 +71,7 @@ class Place:
 
 @dataclass(frozen=True)
 class MatmulKernel:
-    """What is emitted into the body of a kernel. batch_shape: of the axes that A, B and C are batches along.
+    """The data for a kernel's body. batch_shape: the axes along which A, B and C are batched.
 
     Raises CompileError for tiles that do not fit, with the arithmetic.
     """
@@ -93,7 +93,7 @@ class MatmulKernel:
 
     @contextmanager
     def each_tile(self) -> Iterator[Place]:
-        """Emit what a core does with each of its tiles, every `blocks`-th one."""
+        """Emit the loop over a core's tiles, every `blocks`-th one; yields the tile."""
         matmul, tiles, blocks = self.matmul, self.tiles, self.blocks
         first = insert(arith.IndexCastOp(insert(GetBlockIdxOp()).result, INDEX)).result
         with loop(first, tiles.tiles(matmul), blocks) as count:
@@ -105,7 +105,7 @@ class MatmulKernel:
             yield Place(trip, tuple(batch), row, column, rows, columns)
 
     def a_window(self, place: Place, depth: Size, depths: Size) -> SSAValue:
-        """The part of A, as the buffer holds it, for a tile and `depths` of k from `depth` on."""
+        """The part of A, in the buffer's layout, for a tile and `depths` indices of k from `depth` on."""
         where, size = (place.row, depth), (place.rows, depths)
         if self.matmul.a_transposed:
             where, size = turned(where), turned(size)

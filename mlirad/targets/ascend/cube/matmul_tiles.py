@@ -1,10 +1,10 @@
-"""How a matmul is divided between cores, and on a core between L1, L0A, L0B and L0C.
+"""How a matmul is divided between cores, and within a core between L1, L0A, L0B and L0C.
 
 Reads: the sizes of a matmul, the numbers of a chip. Writes: `MatmulTiles`. Leaves: nothing.
 
-A core computes one tile of C at a time, in L0C. Along k it brings `l1_depth` columns of A and rows of B to L1 at once,
-and of these `l0_depth` to L0A and L0B. Of each of the five buffers there are two, so that a pipe fills one while
-another pipe reads the other. Tiles are multiples of a fractal; what the last ones lack is padding.
+A core computes one tile of C at a time, in L0C. Along k it transfers `l1_depth` columns of A and rows of B to L1 at
+once, and `l0_depth` of these to L0A and L0B. Each of the five buffers exists twice, so that a pipe fills one while
+another pipe reads the other. The sizes of tiles are multiples of a fractal; the last tiles are padded.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _L0C_ITEM = 4
 
 @dataclass(frozen=True)
 class Matmul:
-    """`batches` products C[m, n] = A[m, k] @ B[k, n], added in f32.
+    """`batches` products C[m, n] = A[m, k] @ B[k, n], accumulated in f32.
 
-    element: of A and B. result: of C. With `a_transposed`, the buffer holds A's transpose, (k, m); so for b.
+    element: of A and B. result: of C. With `a_transposed`, the buffer holds A's transpose, (k, m); likewise for b.
     """
 
     batches: int
@@ -47,7 +47,7 @@ class Matmul:
 
 @dataclass(frozen=True)
 class MatmulTiles:
-    """rows, columns: of a tile of C. l1_depth, l0_depth: how much of k is in L1, and in L0A and L0B, at once."""
+    """rows, columns: of a tile of C. l1_depth, l0_depth: the part of k that is in L1, and in L0A and L0B, at once."""
 
     rows: int
     columns: int
@@ -55,29 +55,30 @@ class MatmulTiles:
     l0_depth: int
 
     def counts(self, matmul: Matmul) -> tuple[int, int]:
-        """How many tiles one C has along its rows and its columns."""
+        """The number of tiles of one C along its rows and its columns."""
         return _quotient(matmul.m, self.rows), _quotient(matmul.n, self.columns)
 
     def tiles(self, matmul: Matmul) -> int:
-        """How many tiles all products have together."""
+        """The number of tiles of all products together."""
         down, across = self.counts(matmul)
         return matmul.batches * down * across
 
     def blocks(self, matmul: Matmul, soc: Soc) -> int:
-        """How many cores the kernel is launched on."""
+        """The number of cores on which the kernel is launched."""
         return min(soc.cube_cores, self.tiles(matmul))
 
     def l1_bytes(self, itemsize: int) -> tuple[int, int]:
-        """Of one copy of A's and B's part in L1."""
+        """The bytes of one copy of A's and B's parts in L1."""
         return self.rows * self.l1_depth * itemsize, self.columns * self.l1_depth * itemsize
 
     def l0_bytes(self, itemsize: int) -> tuple[int, int, int]:
-        """Of one copy of A's part in L0A, B's in L0B and the tile in L0C."""
+        """The bytes of one copy of A's part in L0A, B's in L0B and the tile in L0C."""
         l0a, l0b = self.rows * self.l0_depth * itemsize, self.columns * self.l0_depth * itemsize
         return l0a, l0b, self.rows * self.columns * _L0C_ITEM
 
     def buffers(self, itemsize: int) -> tuple[tuple[AddressSpace, int, int], ...]:
-        """The parts of A and B in L1, A in L0A, B in L0B, the tile in L0C: where its copies begin, the bytes of one."""
+        """The parts of A and B in L1, A in L0A, B in L0B, the tile in L0C: the addresses of the copies, the bytes of
+        one."""
         (a, b), (l0a, l0b, l0c) = self.l1_bytes(itemsize), self.l0_bytes(itemsize)
         return (
             (AddressSpace.L1, 0, a),
@@ -89,7 +90,7 @@ class MatmulTiles:
 
 
 def check_tiles(tiles: MatmulTiles, matmul: Matmul, soc: Soc) -> list[str]:
-    """What is wrong with these tiles, each with the arithmetic; empty if nothing is."""
+    """The problems of these tiles, each with the arithmetic; empty if there are none."""
     problems = [
         f"{name} = {size} is no positive multiple of a fractal's {FRACTAL}"
         for name, size in _sizes(tiles)
@@ -115,7 +116,7 @@ def check_tiles(tiles: MatmulTiles, matmul: Matmul, soc: Soc) -> list[str]:
 
 
 def require_tiles(tiles: MatmulTiles, matmul: Matmul, soc: Soc) -> None:
-    """Raise a CompileError that shows the arithmetic and the largest depth that fits."""
+    """Raise a CompileError that shows the arithmetic and the largest depth that fits, unless the tiles fit."""
     problems = check_tiles(tiles, matmul, soc)
     if not problems:
         return
@@ -139,7 +140,7 @@ def solve(matmul: Matmul, soc: Soc) -> MatmulTiles:
 def modelled_cycles(tiles: MatmulTiles, matmul: Matmul, soc: Soc) -> float:
     """Cycles (model) of the core with the most tiles: its multiplications, or its transfers if they take longer.
 
-    The rates are those of `Soc`, uncalibrated; only their order matters here.
+    The rates are those of `Soc`, uncalibrated; only their ratios matter here.
     """
     rounds = _quotient(tiles.tiles(matmul), soc.cube_cores)
     depth = _up(matmul.k)
@@ -160,13 +161,13 @@ def _candidates(matmul: Matmul, soc: Soc) -> Iterator[MatmulTiles]:
 
 
 def _lengths(size: int) -> list[int]:
-    """Tile lengths that are worth trying along an axis: the axis itself, and powers of two with half steps."""
+    """Tile lengths to try along an axis: the axis itself, and powers of two with half steps."""
     whole = _up(size)
     return sorted({min(whole, each) for each in (16, 32, 48, 64, 96, 128, 192, 256, 512)})
 
 
 def _with_depth(rows: int, columns: int, matmul: Matmul, soc: Soc) -> MatmulTiles | None:
-    """Tiles of that size with as much of k as fits; None if even one fractal does not."""
+    """Tiles of that size with as much of k as fits; None if not even one fractal fits."""
     item, whole = matmul.itemsize, _up(matmul.k)
     if COPIES * rows * columns * _L0C_ITEM > soc.l0c_bytes:
         return None

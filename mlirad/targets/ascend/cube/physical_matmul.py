@@ -15,7 +15,7 @@ Reads: a matmul and its tiles. Writes: func's body in scf, arith, memref and hiv
         set M->FIX;  wait M->FIX;  fixpipe;  set FIX->M
     wait for the flags that are left
 
-An id is 0 or 1, in turn: of each buffer there are two.
+An id alternates between 0 and 1, because each buffer exists twice.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ from mlirad.targets.ascend.tiles.index_loops import (
 
 _IDS = (EventId.ID0, EventId.ID1)
 _FREED = ((Pipe.MTE1, Pipe.MTE2), (Pipe.M, Pipe.MTE1), (Pipe.FIX, Pipe.M))
-"""Who reads a buffer, and who may then overwrite it: L1, L0A and L0B, L0C."""
+"""The reader of each buffer, and the pipe that may overwrite it afterwards: L1, L0A and L0B, L0C."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """The part of k that is in a buffer: its number, where it begins, how long it is, and 0 or 1 in turn."""
+    """The part of k that is in a buffer: its number, its beginning, its length, and an alternating 0 or 1."""
 
     depth: Size
     depths: Size
@@ -118,7 +118,7 @@ class PhysicalMatmul:
         insert(SetFlagOp(Pipe.FIX, Pipe.M, turn))
 
     def _to_l1(self, place: Place, part: _Part) -> tuple[SSAValue, SSAValue]:
-        """A's and B's parts in L1, as global memory holds them, in NZ layout."""
+        """Transfer A's and B's parts to L1, with global memory's axes, in NZ layout."""
         kernel, matmul, tiles = self.kernel, self.kernel.matmul, self.kernel.tiles
         (_, a_start, a_bytes), (_, b_start, b_bytes), *_ = tiles.buffers(matmul.itemsize)
         a_shape, b_shape = (place.rows, part.depths), (part.depths, place.columns)
@@ -135,7 +135,7 @@ class PhysicalMatmul:
     def _multiply(
         self, place: Place, part: _Part, start: SSAValue, a: SSAValue, b: SSAValue, product: SSAValue
     ) -> None:
-        """Add the product of what is `part` of the parts in L1. start: where it begins along k."""
+        """Add the product of `part` of the parts in L1. start: its beginning along k."""
         matmul, tiles = self.kernel.matmul, self.kernel.tiles
         a_bytes, b_bytes, _ = tiles.l0_bytes(matmul.itemsize)
         a_shape, b_shape = (place.rows, part.depths), (part.depths, place.columns)
@@ -155,7 +155,7 @@ class PhysicalMatmul:
     def _load(
         self, name: str, whole: SSAValue, to: SSAValue, part: _Part, shape: tuple[Size, Size], axis_of_depth: int
     ) -> None:
-        """Load the fractals of L1 that are the part. axis_of_depth: the axis of the matrix in L1 that k is."""
+        """Load the fractals of a part from L1. axis_of_depth: the axis of the matrix in L1 that is k."""
         is_transposed = axis_of_depth != (1 if name == "load_cbuf_to_ca" else 0)
         held = turned(shape) if is_transposed else shape
         step = (FRACTAL, self.c0)[axis_of_depth]
@@ -187,7 +187,7 @@ class PhysicalMatmul:
         address: int,
         bytes: int,
     ) -> SSAValue:
-        """The fractals of a matrix, in the first or the second buffer from `address` on, each of so many bytes."""
+        """The fractals of a matrix, in the first or the second buffer from `address` on, with `bytes` bytes each."""
         sizes = self._fractals(layout, shape, c0)
         shift = insert(arith.MuliOp(turn, number(bytes, i64))).result
         place = shift if address == 0 else insert(arith.AddiOp(shift, number(address, i64))).result
@@ -195,7 +195,7 @@ class PhysicalMatmul:
         return insert(PointerCastOp([place], type, [size for size in sizes if isinstance(size, SSAValue)])).result
 
     def _fractals(self, layout: FractalLayout, shape: tuple[Size, Size], c0: int) -> list[Size]:
-        """The shape of the array of fractals. Both axes of a matrix are padded to 16: it may be transposed."""
+        """The shape of the array of fractals. Both axes of a matrix are padded to 16, because it may be transposed."""
         counts: list[Size] = [0, 0, FRACTAL, c0]
         for axis, size, step in zip((layout.rows, layout.columns), shape, layout.block(c0), strict=True):
             counts[axis] = multiply(quotient(size, FRACTAL), FRACTAL // step)
@@ -203,7 +203,7 @@ class PhysicalMatmul:
 
 
 def _turn(count: SSAValue) -> SSAValue:
-    """0 or 1, in turn."""
+    """An alternating 0 or 1."""
     parity = insert(arith.RemUIOp(count, value(COPIES))).result
     return insert(arith.IndexCastOp(parity, i64)).result
 
@@ -225,5 +225,5 @@ def _window(buffer: SSAValue, starts: Sequence[Size], sizes: Sequence[Size]) -> 
 
 
 def _outer_stride(shape: Sequence[int]) -> int | None:
-    """Between two entries of the first axis; None if it is known at run time only."""
+    """The stride of the first axis; None if it is known only at run time."""
     return None if shape[1] < 0 else shape[1] * shape[2] * shape[3]

@@ -1,4 +1,4 @@
-"""A matmul as `bishengir-compile` takes it: matrices as tensors, without addresses, layouts and flags.
+"""A matmul in the form that `bishengir-compile` takes: matrices as tensors, without addresses, layouts and flags.
 
 Reads: a matmul and its tiles. Writes: func's body in scf, arith, memref, bufferization, tensor and hivm. Leaves: the
 arguments. The compiler inserts the transfers to L0A and L0B, the layouts, and the synchronisation.
@@ -63,7 +63,7 @@ def _loaded(kernel: MatmulKernel, place: Place, depth: Size, depths: Size) -> tu
 
 
 def _load(window: SSAValue, whole: tuple[int, int], part: tuple[Size, Size]) -> SSAValue:
-    """A buffer of size `whole` with a window of global memory in its corner, as a tensor."""
+    """A buffer of size `whole`, with a window of global memory in its corner, as a tensor."""
     assert isinstance(window.type, MemRefType)
     element = window.type.element_type
     buffer = insert(memref.AllocOp([], [], MemRefType(element, whole))).memref

@@ -3,9 +3,9 @@
 Reads: kernels as loops over tiles in `memref.alloc`ed buffers. Writes: the same with `hivm.hir.pointer_cast`, scratch,
 flags and barriers. Leaves: functions of the host.
 
-The innermost loop of a kernel is a pipeline: while the vector unit computes one tile, the transfers bring the next and
-store the last. So each buffer that a transfer uses there is two buffers (it has a mark), used in turn, and the flags of
-the even and the odd trips have ids of their own:
+The innermost loop of a kernel is a pipeline: while the vector unit computes one tile, transfers load the next and store
+the last. So each buffer of a transfer in that loop (it has a mark) becomes two buffers, used alternately, and the flags
+of even and odd trips have separate ids:
 
     set V->MTE2 0, 1;  set MTE3->V 0, 1            # all buffers are free
     for each tile, with its id:
@@ -14,7 +14,7 @@ the even and the odd trips have ids of their own:
         wait V->MTE3;  stores;  set MTE3->V
     wait V->MTE2 0, 1;  wait MTE3->V 0, 1          # no flag stays set
 
-Around it, everything waits for everything between two transfers or instructions of different pipes.
+Around it, everything waits between two transfers or instructions of different pipes.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Kernel:
     soc: Soc
     next_address: int = 0
     trips: dict[scf.ForOp, tuple[SSAValue, SSAValue]] = field(default_factory=dict)
-    """Of each pipelined loop, 0 in the even and 1 in the odd trips, and whether the trip is odd."""
+    """For each pipelined loop, 0 in even and 1 in odd trips, and whether the trip is odd."""
 
     def write(self) -> None:
         marks = find(self.function, MarkOp)
@@ -137,7 +137,7 @@ class _Kernel:
         return address
 
     def place_scratch(self) -> None:
-        """Give instructions the scratch that they need: all of them the same bytes."""
+        """Give instructions their scratch; all of them share the same bytes."""
         counts = {each: each.scratch_elements(_shape, _room) for each in find(self.function, Instruction)}
         types = {
             each: MemRefType(_type(each.output()).element_type, [count], memory_space=UB)
@@ -164,7 +164,7 @@ class _Kernel:
         erase(buffer)
 
     def place_twice(self, buffer: memref.AllocOp, loop: scf.ForOp) -> None:
-        """One buffer for the even trips of a loop, another for the odd ones."""
+        """Create one buffer for the even trips of a loop, and another for the odd ones."""
         type = buffer.memref.type
         assert isinstance(type, MemRefType)
         with emitting(InsertPoint.before(buffer), buffer.location):
@@ -228,7 +228,8 @@ class _Kernel:
                 insert(WaitFlagOp(*pair, each))
 
     def order_instructions(self, instructions: list[Instruction], is_repeated: bool) -> None:
-        """A barrier where an instruction needs what an earlier one of the same pipe may not have finished."""
+        """Insert a barrier where an instruction needs a result that an earlier one of the same pipe may not have
+        finished."""
         read, written = set[SSAValue](), set[SSAValue]()
         for index, each in enumerate(instructions):
             inputs = {_buffer(value) for value in each.inputs() if isinstance(value.type, MemRefType)}
@@ -241,7 +242,7 @@ class _Kernel:
             written |= outputs
 
     def separate(self, block: Block, pipelines: set[scf.ForOp]) -> None:
-        """Outside of pipelines, everything waits for what comes before it. At its end the kernel waits for all."""
+        """Outside of pipelines, everything waits for the preceding op. At its end the kernel waits for everything."""
         ops = list(ops_of(block))
         is_alone = block is self.function.body.block and not any(isinstance(op, Instruction) for op in ops)
         for op in ops:
@@ -272,13 +273,13 @@ def _room(value: SSAValue) -> int:
 
 
 def _address(scratch: SSAValue) -> SSAValue:
-    """What all casts of the scratch have in common."""
+    """The common base of all casts of the scratch."""
     assert isinstance(scratch.owner, PointerCastOp)
     return scratch.owner.addrs[0]
 
 
 def _buffer(value: SSAValue) -> SSAValue:
-    """What a view shows."""
+    """The buffer that a view belongs to."""
     while isinstance(value.owner, memref.SubviewOp | memref.ExpandShapeOp):
         value = value.owner.operands[0]
     return value

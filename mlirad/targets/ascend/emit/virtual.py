@@ -1,9 +1,9 @@
 """Kernels as vector instructions on tiles, in buffers without addresses.
 
-Reads: kernels with one `linalg.generic` on memrefs in global memory. Writes: func, scf, arith, memref and hivm: what
-`bishengir-compile` plans memory and synchronisation for. Leaves: functions of the host, but for the number of blocks.
+Reads: kernels with one `linalg.generic` on memrefs in global memory. Writes: func, scf, arith, memref and hivm, for
+which `bishengir-compile` plans memory and synchronisation. Leaves: functions of the host, except the number of blocks.
 
-Buffers of which there are two have a mark, `hivm.multi_buffer`. Instructions have no scratch here.
+Buffers that will exist twice have a mark, `hivm.multi_buffer`. Instructions have no scratch here.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ BLOCKS = "mlirad.block_dim"
 class HivmVirtual(ModulePass):
     """Write kernels as loops over tiles.
 
-    soc: the chip. tile: the elements of a tile, or its rows and columns; empty: what fits best.
+    soc: the chip. tile: the elements of a tile, or its rows and columns; empty: chosen by the solver.
 
     Before:
 
@@ -132,7 +132,7 @@ class HivmVirtual(ModulePass):
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a tile begins along each loop of the nest, and how many rows and columns it has."""
+    """The beginning of a tile along each loop of the nest, and its numbers of rows and columns."""
 
     starts: dict[int, Size]
     rows: Size
@@ -149,7 +149,7 @@ class KernelWriter:
         self.entry = function.body.block
 
     def write(self) -> int:
-        """Replace the op by loops over tiles; gives the number of blocks that the kernel is to be launched with."""
+        """Replace the op by loops over tiles. Returns the number of blocks for the kernel's launch."""
         plan, extents, is_reduced = self.plan, self.nest.loops.extents, self.nest.loops.reduced
         trips = [-(-extent // self._step_of(dim)) for dim, extent in enumerate(extents)]
         parallel = [dim for dim in range(len(extents)) if not is_reduced[dim]]
@@ -177,13 +177,13 @@ class KernelWriter:
         return blocks
 
     def _step_of(self, dim: int) -> int:
-        """How far a tile reaches along a loop."""
+        """The extent of a tile along a loop."""
         if dim == self.plan.tiling.columns:
             return self.plan.sizes.columns
         return self.plan.sizes.rows if dim == self.plan.tiling.rows else 1
 
     def _starts(self, count: SSAValue, dims: Sequence[int], trips: Sequence[int]) -> dict[int, Size]:
-        """Where the tile with that number begins along each of these loops."""
+        """The beginning of the tile with that number along each of these loops."""
         indices = split(count, [trips[dim] for dim in dims])
         return {dim: multiply(index, self._step_of(dim)) for dim, index in zip(dims, indices, strict=True)}
 
@@ -219,7 +219,7 @@ class KernelWriter:
         insert(StoreOp(self._transferred(result, place), target))
 
     def _in_memory(self, index: int, tile: TileValue, place: _Place) -> SSAValue:
-        """The part of a buffer in global memory that a tile is."""
+        """The part of a buffer in global memory that a tile covers."""
         buffer, strides = self.op.operands[index], self.nest.loops.strides[index]
         offset: Size = 0
         if isinstance(buffer.owner, memref.ReinterpretCastOp):
@@ -250,7 +250,7 @@ class KernelWriter:
                 insert(MarkOp.twice(made))
 
     def _operand(self, each: TileValue | Scalar, place: _Place) -> SSAValue:
-        """What an instruction gets: a number, or the part of a buffer that the tile fills."""
+        """The operand of an instruction: a number, or the part of a buffer that the tile fills."""
         if isinstance(each, Scalar):
             return self._number(each)
         shown = self._transferred(each, place)
@@ -262,7 +262,7 @@ class KernelWriter:
         return place.views[known]
 
     def _as_column(self, shown: SSAValue, tile: TileValue, place: _Place) -> SSAValue:
-        """A column whose elements lie side by side as an array of one column."""
+        """A column with adjacent elements, as an array of one column."""
         type = MemRefType(tile.element, [static(place.rows), 1], memory_space=UB)
         rows = [place.rows] if isinstance(place.rows, SSAValue) else []
         sizes = DenseArrayBase.from_list(i64, [static(place.rows), 1])
@@ -283,7 +283,7 @@ class KernelWriter:
         return place.views[known]
 
     def _shape(self, tile: TileValue, place: _Place) -> list[Size]:
-        """The shape of a tile as transfers see it."""
+        """The shape of a tile in transfers."""
         shape: list[Size] = self.plan.extents_of(tile.kind, place.rows, place.columns)
         return shape[:1] if tile.kind is BufferKind.PACKED else shape
 

@@ -1,6 +1,6 @@
 """How the vector unit converts elements.
 
-Reads: NumPy arrays. Writes: NumPy arrays of another dtype. Leaves: nothing. The elements of bf16 are given as their
+Reads: NumPy arrays. Writes: NumPy arrays of another dtype. Leaves: nothing. Elements of bf16 are represented by their
 bits, in uint16.
 """
 
@@ -44,7 +44,7 @@ CASTS: dict[tuple[str, str], tuple[RoundMode, ...]] = {
     ("i1", "i16"): _EXACT,
     ("i1", "i32"): _EXACT,
 }
-"""The conversions that the 910B's library has, with the round modes that are modelled."""
+"""The conversions of the 910B's library, with the round modes that are modelled."""
 
 _DTYPES: dict[str, type[np.generic]] = {
     "f16": np.float16,
@@ -98,7 +98,7 @@ def _f32_to_f16(x: np.ndarray, mode: RoundMode) -> np.ndarray:
 
 
 def _to_integers(x: np.ndarray, dtype: np.dtype[Any], mode: RoundMode) -> np.ndarray:
-    """Rounded, and the nearest representable integer; 0 for NaN."""
+    """Rounded and clamped to the nearest representable integer; 0 for NaN."""
     whole = np.nan_to_num(_ROUNDED[mode](x.astype(np.float64)), nan=0.0, posinf=np.inf, neginf=-np.inf)
     limits = np.iinfo(dtype)
     inside = (whole >= float(limits.min)) & (whole < float(limits.max) + (limits.bits < 64))
@@ -107,7 +107,7 @@ def _to_integers(x: np.ndarray, dtype: np.dtype[Any], mode: RoundMode) -> np.nda
 
 
 def convert(x: np.ndarray, from_: str, to: str, mode: RoundMode) -> np.ndarray:
-    """The elements, of the type named `from_`, as elements of the type named `to`."""
+    """Convert elements of the type named `from_` to the type named `to`."""
     if from_ == "bf16":
         x, from_ = bf16_to_f32(x), "f32"
         if to == "f32":

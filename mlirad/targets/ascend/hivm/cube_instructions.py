@@ -32,7 +32,7 @@ from mlirad.targets.ascend.hivm.transfers import Transfer
 
 
 def _check_nz(op: Instruction, value: SSAValue, inner: int) -> tuple[int, int]:
-    """How many rows and columns a buffer in NZ layout holds; DYNAMIC_INDEX if that is known at run time only."""
+    """The numbers of rows and columns of a buffer in NZ layout; DYNAMIC_INDEX if known only at run time."""
     assert isinstance(value.type, MemRefType)
     shape = value.type.get_shape()
     if len(shape) != 4 or shape[2] != FRACTAL or shape[3] != inner:
@@ -49,7 +49,7 @@ def _exceeds(size: int, room: int) -> bool:
 
 
 def _inner(value: SSAValue) -> int:
-    """How many elements 32 bytes hold."""
+    """The number of elements in 32 bytes."""
     return 32 // element_dtype(value.type).itemsize
 
 
@@ -93,10 +93,10 @@ class ND2NZOp(Transfer):
 
 @irdl_op_definition
 class MmadL1Op(Instruction):
-    """`c = a @ b`, added to c unless `init_condition`, of m rows, k and n columns; products are added in f32.
+    """`c = a @ b`, added to c unless `init_condition`, with m rows, depth k and n columns; products are added in f32.
 
-    a and b are in L1, c in L0C, all in NZ layout; or all are tensors, and what c holds afterwards is the result. With
-    `a_transpose`, a holds the transpose; so for b.
+    a and b are in L1, c in L0C, all in NZ layout; or all are tensors, and the result is the new c. With `a_transpose`,
+    a holds the transpose; likewise for b.
     """
 
     name = "hivm.hir.mmadL1"

@@ -1,9 +1,9 @@
-"""What `mmadL1` does inside: loads from L1 to L0A and L0B, and the multiplication of what is there.
+"""The steps of `mmadL1`: loads from L1 to L0A and L0B, and the multiplication of these.
 
 Reads: L1, L0A and L0B. Writes: L0A, L0B and L0C. Leaves: nothing.
 
-`hivm` has no op for these: the library function of `mmadL1` calls them. `hivm.hir.custom` names them as the compiler
-for the device does; `bishengir-opt` checks its form and not what is called.
+`hivm` has no op for these: the library function of `mmadL1` calls them. `hivm.hir.custom` names them as the device
+compiler does; `bishengir-opt` checks the op's form, but not the callee.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace, Pipe, PipeA
 from mlirad.targets.ascend.hivm.instruction import Instruction, element_dtype, element_name, same_size, space_of
 
 _NUMBERS = 4
-"""`mad` has four operands behind its matrices: whether L0C is new, m, k and n."""
+"""`mad` has four operands after its matrices: whether L0C is new, m, k and n."""
 
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """spaces: of the buffers that it reads, and of the one that it writes."""
+    """spaces: of the buffers that it reads, then of the buffer that it writes."""
 
     pipe: Pipe
     spaces: tuple[AddressSpace, ...]
@@ -44,7 +44,7 @@ class Intrinsic:
 
 
 def _load(target: AddressSpace, layout: FractalLayout, is_transposed: bool) -> Intrinsic:
-    """Fractals of L1, in the layout that the multiplication reads. Each is loaded whole, padding included."""
+    """Load fractals of L1 in the layout that the multiplication reads. Each is loaded whole, including padding."""
 
     def verify(op: CustomOp) -> None:
         source, given = op.types()
@@ -77,7 +77,7 @@ def _verify_mad(op: CustomOp) -> None:
 
 
 def _mad(inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
-    """`c = a @ b`, or added to c. Of a and b, m rows, k and n columns are read; products are added in f32."""
+    """`c = a @ b`, or added to c. It reads m rows, depth k and n columns of a and b; products are added in f32."""
     a, b, is_new, m, k, n, *before = inputs
     first, second = ZZ.unpack(a)[:m, :k], ZN.unpack(b)[:k, :n]
     rows, columns = NZ.matrix_shape(shape)
@@ -143,7 +143,7 @@ class CustomOp(Instruction):
         return INTRINSICS[self.called.data]
 
     def types(self) -> tuple[MemRefType, ...]:
-        """Of the buffers that it reads, and of the one that it writes."""
+        """The types of the buffers that it reads, then of the buffer that it writes."""
         values = (*self.ins, *self.outs)
         return tuple(value.type for value in values if isinstance(value.type, MemRefType))
 

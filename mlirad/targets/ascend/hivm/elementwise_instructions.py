@@ -1,4 +1,4 @@
-"""Vector instructions that compute each element from the elements at the same place.
+"""Vector instructions that compute each element from the elements at the same index.
 
 Reads: buffers of the unified buffer, and scalars. Writes: a buffer of the unified buffer. Leaves: nothing.
 """
@@ -51,7 +51,7 @@ BITS = frozenset({"i1", "i8", "i16", "i32"})
 
 
 class ElementwiseInstruction(VectorInstruction):
-    """`src` are the inputs, `dst` is the one output, which may be an input itself.
+    """`src` are the inputs, `dst` is the only output, which may also be an input.
 
     The inputs in SCALARS may be scalars, but at least one is a buffer.
     """
@@ -106,7 +106,7 @@ class ElementwiseInstruction(VectorInstruction):
 
 
 class WithScratch(WithTempBuffer, ElementwiseInstruction):
-    src = var_operand_def()  # again: xDSL counts the operands of a subclass first
+    src = var_operand_def()  # repeated: xDSL counts the operands of a subclass first
     dst = var_operand_def(MemRefType)
     temp_buffer = opt_operand_def(MemRefType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -116,7 +116,7 @@ class WithScratch(WithTempBuffer, ElementwiseInstruction):
 
 
 class OfElements(WithScratch):
-    """FUNCTION: what it computes of its inputs."""
+    """FUNCTION: computes the output from the inputs."""
 
     FUNCTION: ClassVar[Function]
 
@@ -212,7 +212,7 @@ class Binary(OfElements):
 
 
 class WithoutScalars(Binary):
-    """The vector unit does not compute it with a scalar, for which there are 32 bytes of scratch."""
+    """The vector unit computes it only on buffers: a scalar is first copied to 32 bytes of scratch."""
 
     def scratch_elements(self, shape: Shape, room: Room) -> int:
         return per_block(self.dst[0].type) if any(is_scalar(each.type) for each in self.src) else 0
@@ -254,7 +254,7 @@ class VDivOp(WithoutScalars):
 
 @irdl_op_definition
 class VMaxOp(Binary):
-    """The greater one; NaN if one of them is."""
+    """The greater of two; NaN if one of them is NaN."""
 
     name = "hivm.hir.vmax"
 
@@ -263,7 +263,7 @@ class VMaxOp(Binary):
 
 @irdl_op_definition
 class VMinOp(Binary):
-    """The lesser one; NaN if one of them is."""
+    """The lesser of two; NaN if one of them is NaN."""
 
     name = "hivm.hir.vmin"
 
@@ -311,7 +311,7 @@ _COMPARED: dict[CompareMode, Callable[..., Any]] = {
 
 @irdl_op_definition
 class VCmpOp(ElementwiseInstruction):
-    """One bit for each element. Integers are compared by eq and ne only."""
+    """One bit for each element. Integers are compared only by eq and ne."""
 
     name = "hivm.hir.vcmp"
     ARITY: ClassVar[int] = 2
@@ -342,7 +342,7 @@ class VCmpOp(ElementwiseInstruction):
 
 @irdl_op_definition
 class VSelOp(WithScratch):
-    """The element of input 1 where the bit of input 0 is set, else that of input 2."""
+    """The element of input 1 if the bit of input 0 is set, else that of input 2."""
 
     name = "hivm.hir.vsel"
     ARITY: ClassVar[int] = 3
@@ -365,7 +365,8 @@ class VSelOp(WithScratch):
 
 @irdl_op_definition
 class VCastOp(WithScratch):
-    """Converts elements, of a buffer or a tensor. `round_mode` says how what the result cannot represent is rounded."""
+    """Converts elements, of a buffer or a tensor. `round_mode` selects the rounding of values that the result cannot
+    represent."""
 
     name = "hivm.hir.vcast"
 

@@ -25,7 +25,8 @@ _Kind = TypeVar("_Kind", Operation, Attribute)
 
 
 def _defined(kind: type[_Kind], dialect: str, *modules: ModuleType) -> list[type[_Kind]]:
-    """The ops or the attributes of a dialect in modules, in their order there; classes with no name are their bases."""
+    """The ops or the attributes of a dialect in modules, in their order there; classes without a name are base
+    classes."""
     return [
         each
         for module in modules

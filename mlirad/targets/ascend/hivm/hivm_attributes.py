@@ -15,7 +15,7 @@ from xdsl.utils.str_enum import StrEnum
 
 
 class AddressSpace(StrEnum):
-    """Where a buffer lies: `cbuf` is L1, `ca`, `cb` and `cc` are L0A, L0B and L0C."""
+    """The memory of a buffer: `cbuf` is L1, `ca`, `cb` and `cc` are L0A, L0B and L0C."""
 
     GM = "gm"
     L1 = "cbuf"
@@ -26,7 +26,7 @@ class AddressSpace(StrEnum):
 
 
 class Pipe(StrEnum):
-    """The queues of a core; `ALL` stands for all of them in a barrier."""
+    """The queues of a core; `ALL` means all of them in a barrier."""
 
     S = "PIPE_S"
     V = "PIPE_V"
@@ -58,7 +58,7 @@ class FunctionKind(StrEnum):
 
 
 class EventId(StrEnum):
-    """All that the hardware has; a program may use 0 to 5."""
+    """All ids of the hardware; a program may use 0 to 5."""
 
     ID0 = "EVENT_ID0"
     ID1 = "EVENT_ID1"
@@ -125,7 +125,7 @@ class FixpipeMode(StrEnum):
 
 
 class InAngles:
-    """Prints `#hivm.pipe<PIPE_V>`, as MLIR does, where xDSL has `#hivm.pipe PIPE_V`."""
+    """Prints `#hivm.pipe<PIPE_V>` like MLIR; xDSL would print `#hivm.pipe PIPE_V`."""
 
     if TYPE_CHECKING:  # what EnumAttribute has
         enum_type: ClassVar[type[StrEnum]]

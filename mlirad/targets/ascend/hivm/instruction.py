@@ -1,4 +1,4 @@
-"""What every instruction of a core answers: its pipe, the buffers that it reads and writes, and what it computes.
+"""The common base of all instructions of a core: their pipe, the buffers that they access, and their computation.
 
 Reads: nothing. Writes: the base of the ops of `hivm`. Leaves: nothing. The element types that an op accepts are those
 that both `bishengir-opt` and the 910B's instructions accept.
@@ -36,14 +36,14 @@ ARITHMETIC = FLOATS | {"i16", "i32"}
 MOVED = ARITHMETIC | {"bf16", "i8", "i64"}
 
 Shape = Callable[[SSAValue], tuple[int, ...]]
-"""The shape of a buffer, with DYNAMIC_INDEX for what is known at run time only."""
+"""The shape of a buffer, with DYNAMIC_INDEX for sizes known only at run time."""
 Room = Callable[[SSAValue], int]
-"""The elements of the allocated buffer that a buffer is in."""
+"""The number of elements of the allocation that contains a buffer."""
 BLOCK_BITS = 256
-"""What the vector unit reads or writes at one place: 32 bytes."""
+"""The unit in which the vector unit accesses memory: 32 bytes."""
 
 _TEMP_BUFFER = 2
-"""Its number among the operands: after `src` and `dst`."""
+"""Its index among the operands: after `src` and `dst`."""
 
 _DTYPES: dict[str, np.dtype[Any]] = {
     "f16": np.dtype(np.float16),
@@ -75,12 +75,12 @@ def element_name(type: Attribute) -> str:
 
 
 def element_bits(type: Attribute) -> int:
-    """Of an element in the unified buffer, where a boolean is a bit."""
+    """The bits of an element in the unified buffer; a boolean is one bit."""
     return 1 if element_name(type) == "i1" else 8 * element_dtype(type).itemsize
 
 
 def per_block(type: Attribute) -> int:
-    """How many elements 32 bytes hold."""
+    """The number of elements in 32 bytes."""
     return BLOCK_BITS // element_bits(type)
 
 
@@ -104,7 +104,7 @@ def is_scalar(type: Attribute) -> bool:
 
 
 def same_size(first: int, second: int) -> bool:
-    """Whether two sizes may be equal: what is known at run time only is compared there."""
+    """Whether two sizes may be equal: sizes known only at run time are compared then."""
     return first == second or DYNAMIC_INDEX in (first, second)
 
 
@@ -124,15 +124,15 @@ def i64_array(values: Sequence[int]) -> DenseArrayBase:
 
 
 class Instruction(IRDLOperation):
-    """An op that a pipe executes: it reads buffers and scalars, and writes one buffer."""
+    """An op that is executed by a pipe: it reads buffers and scalars, and writes one buffer."""
 
     @abstractmethod
     def pipe(self) -> Pipe:
-        """The queue that it waits in."""
+        """The queue to which it belongs."""
 
     @abstractmethod
     def inputs(self) -> tuple[SSAValue, ...]:
-        """The buffers and scalars that `compute` gets, in order."""
+        """The buffers and scalars that `compute` receives, in order."""
 
     @abstractmethod
     def output(self) -> SSAValue:
@@ -140,41 +140,41 @@ class Instruction(IRDLOperation):
 
     @abstractmethod
     def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
-        """What the output holds afterwards, rounded as the instruction rounds. shape: the output's."""
+        """The new contents of the output, rounded as the instruction rounds. shape: of the output."""
 
     def scratch(self) -> tuple[SSAValue, ...]:
         """Buffers that it overwrites with values that nothing may read."""
         return ()
 
     def scratch_elements(self, shape: Shape, room: Room) -> int:
-        """How many elements of the output's type it needs as scratch: as many as Huawei's compiler gives it.
+        """The number of scratch elements of the output's type that it needs: as many as Huawei's compiler provides.
 
-        Buffers lie as this target lays them out: their rows begin at aligned addresses.
+        Buffers have the layout of this target: their rows begin at aligned addresses.
         """
         return 0
 
     def give_scratch(self, buffer: SSAValue) -> None:
-        """Let an instruction that has none use a buffer as scratch."""
+        """Give an instruction without scratch this buffer as scratch."""
         raise AssertionError(f"{self.name} needs no scratch")
 
     def reads_output(self, inputs: Sequence[Any]) -> bool:
-        """Whether what the output held before is read, too; `compute` then gets it as its last input."""
+        """Whether it also reads the old contents of the output; `compute` then receives them as its last input."""
         return False
 
     def is_pointwise(self) -> bool:
-        """Whether all of its buffers have the output's shape; sizes known only at run time are compared there."""
+        """Whether all of its buffers have the output's shape; sizes known only at run time are compared then."""
         return False
 
     def row_buffers(self) -> tuple[SSAValue, ...]:
-        """Those whose rows, too, have to begin at aligned addresses."""
+        """The buffers whose rows must also begin at aligned addresses."""
         return ()
 
     def is_atomic(self) -> bool:
-        """Whether other cores may do the same to the same memory."""
+        """Whether other cores may do the same to the same memory at the same time."""
         return False
 
     def passes(self) -> float:
-        """Modelled passes over the data of the vector unit; ours, not measured."""
+        """The modelled number of the vector unit's passes over the data; ours, not measured."""
         return 1.0
 
     def check_elements(self, values: Sequence[SSAValue], accepted: Collection[str]) -> None:
@@ -199,7 +199,7 @@ class Instruction(IRDLOperation):
 
 
 class OneInput(Instruction):
-    """Its first operand is what it reads, its second one what it writes."""
+    """It reads its first operand and writes its second."""
 
     def inputs(self) -> tuple[SSAValue, ...]:
         return (self.operands[0],)
@@ -223,11 +223,11 @@ class VectorInstruction(Instruction):
 
     @abstractmethod
     def verify_types(self) -> None:
-        """Raise VerifyException for operands of types that the instruction does not have."""
+        """Raise VerifyException for operand types that the instruction does not support."""
 
 
 class WithTempBuffer(VectorInstruction):
-    """It may have a buffer for intermediate values, `temp_buffer`, behind all other operands."""
+    """It may have a buffer for intermediate values, `temp_buffer`, after all other operands."""
 
     if TYPE_CHECKING:  # each op defines it
         temp_buffer: OptOperand

@@ -1,4 +1,4 @@
-"""Vector instructions whose output has another shape than their input: reductions, broadcasts, transposes, counting.
+"""Vector instructions with an output of another shape than the input: reductions, broadcasts, transposes, arange.
 
 Reads: a buffer of the unified buffer, or a scalar. Writes: a buffer of the unified buffer. Leaves: nothing.
 """
@@ -41,14 +41,14 @@ from mlirad.targets.ascend.hivm.instruction import (
 )
 
 _REPEAT = 8
-"""How many blocks of 32 bytes a vector instruction computes at once."""
+"""The number of 32-byte blocks that a vector instruction computes at once."""
 
 
 class Rearranging(OneInput, WithTempBuffer):
     """`src` and `dst` have the same rank and elements."""
 
     def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Those of the input and of the output. Raises VerifyException unless ranks and elements are the same."""
+        """The shapes of the input and the output. Raises VerifyException unless ranks and elements are the same."""
         source, target = self.inputs()[0].type, self.output().type
         if not isinstance(source, MemRefType) or not isinstance(target, MemRefType):
             raise VerifyException(f"{self.name} takes buffers")
@@ -61,7 +61,7 @@ class Rearranging(OneInput, WithTempBuffer):
             raise VerifyException(f"{self.name}: axes {list(axes)} of a buffer of rank {rank}")
 
     def check_one_along(self, axes: Sequence[int], small: Sequence[int], large: Sequence[int]) -> None:
-        """Refuse shapes other than `large`, and the same with size 1 along the axes."""
+        """Refuse shapes other than `large`, and `large` with size 1 along the axes."""
         for axis, (one, other) in enumerate(zip(small, large, strict=True)):
             if not same_size(one, 1 if axis in axes else other):
                 raise VerifyException(f"{self.name}: shapes {tuple(small)} and {tuple(large)} along axes {list(axes)}")
@@ -77,9 +77,9 @@ _REDUCED: dict[ReduceKind, Callable[..., np.ndarray]] = {
 
 @irdl_op_definition
 class VReduceOp(Rearranging):
-    """Reduces the axes `reduce_dims`, which the output has with size 1.
+    """Reduces the axes `reduce_dims`, which have size 1 in the output.
 
-    The order of additions is NumPy's, and its sums of f16 are rounded once; the hardware has its own order.
+    The order of additions is NumPy's, and sums of f16 are rounded once; the hardware has its own order.
     """
 
     name = "hivm.hir.vreduce"
@@ -109,7 +109,7 @@ class VReduceOp(Rearranging):
         )
 
     def scratch_elements(self, shape: Shape, room: Room) -> int:
-        """Of two axes at most, one of which is reduced."""
+        """For at most two axes, one of them reduced."""
         (axis,) = integers(self.reduce_dims)
         *rows, columns = shape(self.src)
         whole = room(self.src)
@@ -170,7 +170,7 @@ class VBrcOp(Rearranging):
         )
 
     def scratch_elements(self, shape: Shape, room: Room) -> int:
-        """Of two axes at most, one of which is repeated: a column needs some, a row does not."""
+        """For at most two axes, one of them repeated: a column needs scratch, a row does not."""
         axes, sizes = integers(self.broadcast_dims), shape(self.dst)
         if is_scalar(self.src.type) or len(sizes) < 2 or axes != (1,) or shape(self.src) == (1, 1):
             return 0

@@ -1,4 +1,4 @@
-"""Flags between pipes, barriers, and the number of the block that runs.
+"""Flags between pipes, barriers, and the number of the running block.
 
 Reads: nothing. Writes: the state of a core. Leaves: nothing.
 """
@@ -24,7 +24,7 @@ MULTI_BUFFER = "hivm.multi_buffer"
 
 
 class FlagOp(IRDLOperation):
-    """A flag of the pair (`set_pipe`, `wait_pipe`) with an event id, known here or computed by the scalar unit."""
+    """A flag of the pair (`set_pipe`, `wait_pipe`) with an event id: a constant, or computed by the scalar unit."""
 
     set_pipe = prop_def(PipeAttr)
     wait_pipe = prop_def(PipeAttr)
@@ -48,7 +48,7 @@ class FlagOp(IRDLOperation):
 
 @irdl_op_definition
 class SetFlagOp(FlagOp):
-    """The flag is set once all earlier instructions of `set_pipe` have finished. Nothing waits here."""
+    """The flag is set when all earlier instructions of `set_pipe` have finished. This op does not wait."""
 
     name = "hivm.hir.set_flag"
 
@@ -80,7 +80,7 @@ class BlockQuestionOp(IRDLOperation):
 
 @irdl_op_definition
 class GetBlockIdxOp(BlockQuestionOp):
-    """The number of the block that runs, from 0."""
+    """The number of the running block, from 0."""
 
     name = "hivm.hir.get_block_idx"
 
@@ -94,19 +94,19 @@ class GetBlockNumOp(BlockQuestionOp):
 
 @irdl_op_definition
 class SetMaskNormOp(IRDLOperation):
-    """All lanes of later vector instructions take part."""
+    """All lanes of later vector instructions are enabled."""
 
     name = "hivm.hir.set_mask_norm"
 
 
 @irdl_op_definition
 class MarkOp(IRDLOperation):
-    """What Huawei's passes know of a value, in the op's attributes. It does nothing."""
+    """A hint about a value for Huawei's passes, in the op's attributes. It does nothing."""
 
     name = "annotation.mark"
     src = operand_def()
 
     @classmethod
     def twice(cls, buffer: SSAValue) -> MarkOp:
-        """There are two of a buffer, to be used in turn."""
+        """Mark a buffer to exist twice, used alternately."""
         return cls(operands=[buffer], attributes={MULTI_BUFFER: IntegerAttr(2, i32)})

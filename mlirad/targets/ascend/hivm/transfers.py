@@ -45,7 +45,7 @@ from mlirad.targets.ascend.hivm.instruction import (
 
 @irdl_op_definition
 class PointerCastOp(IRDLOperation):
-    """A buffer at given addresses of its memory space. Several addresses are used in turn, one each time it runs."""
+    """A buffer at given addresses of its memory space. Several addresses are used in turn, one for each execution."""
 
     name = "hivm.hir.pointer_cast"
 
@@ -71,7 +71,7 @@ class Transfer(OneInput):
         return True
 
     def check_path(self, source: AddressSpace, *targets: AddressSpace) -> None:
-        """Refuse a transfer that the 910B has no path for. Virtual buffers may be without a space."""
+        """Refuse a transfer for which the 910B has no path. Virtual buffers need not have a space."""
         value, output = self.inputs()[0], self.output()
         spaces = space_of(value.type), space_of(output.type)
         if spaces[0] not in (source, None) or spaces[1] not in (*targets, None):
@@ -93,8 +93,8 @@ class Transfer(OneInput):
 
 @irdl_op_definition
 class LoadOp(Transfer):
-    """From global memory. With a padding mode the last axis of `dst` is longer: what is left and right of the data is
-    `pad_value`, or the first element."""
+    """From global memory. With a padding mode the last axis of `dst` is longer: left and right of the data it is filled
+    with `pad_value`, or with the first element."""
 
     name = "hivm.hir.load"
 
@@ -168,7 +168,8 @@ class LoadOp(Transfer):
 
 @irdl_op_definition
 class StoreOp(Transfer):
-    """To global memory; with `atomic_kind`, added to what is there (or the greater, or the lesser one)."""
+    """To global memory; with `atomic_kind`, the data is added to the old contents (or the maximum or minimum is
+    stored)."""
 
     name = "hivm.hir.store"
 

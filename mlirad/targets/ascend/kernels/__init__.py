@@ -1,1 +1,1 @@
-"""Stage `ascend-kernels`: host functions, and kernels for what the vector cores compute."""
+"""Stage `ascend-kernels`: host functions, and kernels for the vector cores."""

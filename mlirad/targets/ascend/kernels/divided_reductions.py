@@ -1,7 +1,7 @@
-"""Divides the reduction of whole arrays between cores.
+"""Divides reductions of whole arrays between cores.
 
-Reads: `linalg.generic` whose loops are all reductions, on memrefs of the host. Writes: up to three of them: parts, one
-for each core; their reduction; what is left of the array. Leaves: short reductions, and those with several results.
+Reads: `linalg.generic` with reduction loops only, on memrefs of the host. Writes: up to three of them: parts, one for
+each core; their reduction; the rest of the array. Leaves: short reductions, and those with several results.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from mlirad.targets.ascend.kernels.host import GLOBAL
 from mlirad.targets.ascend.tiles.nest import loops_of, shape_of, strides_of
 
 CORES = 40
-"""Parts at most: all chips have so many vector cores."""
+"""The most parts: all chips have at least this many vector cores."""
 SHORTEST = 16_384
-"""Elements, below which one core reduces them."""
+"""Reductions of fewer elements run on one core."""
 LAUNCH = 256
-"""Elements that a core could reduce instead of a launch; ours, not measured."""
+"""The number of elements that a core reduces in the time of a launch; ours, not measured."""
 _NEUTRAL: dict[type[Operation], float] = {
     arith.AddfOp: 0.0,
     arith.MulfOp: 1.0,
@@ -47,9 +47,9 @@ _REDUCTION, _PARALLEL = (IteratorTypeAttr(each) for each in (IteratorType.REDUCT
 
 
 def divided(op: GenericOp, initial: FillOp | None) -> Iterator[tuple[GenericOp, FillOp | None]]:
-    """What is computed in place of an op, each with what fills its output before; the op itself if it stays as it is.
+    """The ops that replace an op, each with the fill of its output; the op itself if it stays unchanged.
 
-    Each is inserted when it is asked for, before the op, which is erased in the end.
+    Each op is inserted when the iterator reaches it, before the original op, which is erased at the end.
     """
     chosen = _division(op)
     if chosen is None:
@@ -79,7 +79,7 @@ def divided(op: GenericOp, initial: FillOp | None) -> Iterator[tuple[GenericOp, 
 
 
 def _division(op: GenericOp) -> tuple[int, int] | None:
-    """The loop that is divided, and how many parts; None if it is not worth it."""
+    """The loop to divide, and the number of parts; None if it is not worth it."""
     extents = loops_of(op).extents
     reduced = [dim for dim, kind in enumerate(op.iterator_types) if kind.data is IteratorType.REDUCTION]
     others = [extent for dim, extent in enumerate(extents) if dim not in reduced]
@@ -89,7 +89,7 @@ def _division(op: GenericOp) -> tuple[int, int] | None:
     total = math.prod(extents)
 
     def longest(dim: int, parts: int) -> int:
-        """The elements that one core reduces after one another: a part, and what is left, in another launch."""
+        """The elements that one core reduces in sequence: a part, and the rest, in another launch."""
         chunk, rest = divmod(extents[dim], parts)
         return (chunk + rest) * (total // extents[dim]) + LAUNCH * (rest > 0)
 
@@ -98,13 +98,13 @@ def _division(op: GenericOp) -> tuple[int, int] | None:
         for dim in reduced
         if extents[dim] > 1
     }
-    # The outermost loop that is good enough: its parts lie side by side in memory.
+    # The outermost loop that is good enough: its parts are adjacent in memory.
     good = (each for each in best.items() if longest(*each) <= 2 * total // CORES)
     return next(good, None) or min(best.items(), key=lambda each: longest(*each))
 
 
 def _combining(op: GenericOp) -> Operation | None:
-    """What combines an element with the result so far, if that is all that is done with it."""
+    """The op that combines an element with the accumulator, if the body does nothing else."""
     end, accumulated = op.body.block.last_op, op.body.block.args[-1]
     assert end is not None
     found = end.operands[0].owner
@@ -143,7 +143,7 @@ def _of_parts(partial: SSAValue, output: SSAValue, combine: Callable[..., Operat
 
 
 def _part(array: SSAValue, axis: int | None, start: int, size: int) -> SSAValue:
-    """A view of `size` places along an axis from `start` on."""
+    """A view of `size` elements along an axis, from `start` on."""
     shape, strides = list(shape_of(array.type)), strides_of(array.type)
     if axis is None or shape[axis] == size:
         return array
@@ -157,7 +157,8 @@ def _part(array: SSAValue, axis: int | None, start: int, size: int) -> SSAValue:
 
 
 def _in_parts(array: SSAValue, axis: int | None, parts: int, chunk: int) -> SSAValue:
-    """A view in which an axis is two: the parts, and what is in each. What does not fill a part is left out."""
+    """A view that splits an axis in two: the parts, and their elements. Elements that do not fill a part are left
+    out."""
     if axis is None:
         return array
     array = _part(array, axis, 0, parts * chunk)
@@ -182,10 +183,10 @@ def _in_parts(array: SSAValue, axis: int | None, parts: int, chunk: int) -> SSAV
 
 
 def _offset_of(type: MemRefType) -> int | None:
-    """Of the first element; None if it is known only at run time."""
+    """The offset of the first element; None if it is known only at run time."""
     return type.layout.get_offset() if isinstance(type.layout, StridedLayoutAttr) else 0
 
 
 def _groups(rank: int, axis: int) -> Sequence[Sequence[int]]:
-    """Which axes of the result each axis becomes."""
+    """The axes of the result that each axis is split into."""
     return [[each + (each > axis)] if each != axis else [axis, axis + 1] for each in range(rank)]

@@ -1,4 +1,4 @@
-"""Makes room on tapes whose length is known only when a loop has run.
+"""Makes room on tapes of a length that is known only after a loop has run.
 
 Reads: functions of the host. Writes: the same, with a branch that copies a tape into a longer one for each call of
 `@mlirad_grow_T`. Leaves: nothing.
@@ -29,7 +29,7 @@ GROW = "mlirad_grow_"
 
 
 def grow_on_host(module: ModuleOp) -> None:
-    """Replace all calls of `@mlirad_grow_T(tape, k)`, which gives the tape with room for element k."""
+    """Replace all calls of `@mlirad_grow_T(tape, k)`, which return the tape with room for element k."""
     calls = [each for each in find(module, func.CallOp) if each.callee.string_value().startswith(GROW)]
     for tape in find(module, memref.AllocOp) if calls else ():
         if SLOT in tape.attributes and tape.dynamic_sizes:
@@ -53,7 +53,7 @@ def grow_on_host(module: ModuleOp) -> None:
 
 
 def _longer(tape: SSAValue, length: SSAValue, k: SSAValue) -> SSAValue:
-    """A copy with twice the room that element k needs; zeros follow."""
+    """A copy with twice the room that element k needs, padded with zeros."""
     assert isinstance(tape.type, MemRefType)
     size = insert(arith.MuliOp(insert(arith.AddiOp(k, _index(1))).result, _index(2))).result
     made = insert(memref.AllocOp([size], [], tape.type)).memref
@@ -65,7 +65,7 @@ def _longer(tape: SSAValue, length: SSAValue, k: SSAValue) -> SSAValue:
 
 
 def _clear(tape: SSAValue, begin: SSAValue, end: SSAValue) -> None:
-    """Store zeros: what is copied later has been written."""
+    """Store zeros: everything that is copied later must be initialised."""
     body = Block(arg_types=[IndexType()])
     with building(body):
         insert(memref.StoreOp.get(_zero(tape.type), tape, [body.args[0]]))

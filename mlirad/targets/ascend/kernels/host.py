@@ -1,7 +1,7 @@
-"""Makes functions of the host: buffers in global memory, and results that are returned.
+"""Turns functions into host functions: buffers in global memory, and results that are returned.
 
-Reads: func, scf, arith, memref and linalg on memrefs. Writes: the same; memrefs are in global memory, those of booleans
-have a byte for each. Leaves: linalg, whose bodies compute on booleans still.
+Reads: func, scf, arith, memref and linalg on memrefs. Writes: the same, with memrefs in global memory, where a boolean
+takes a byte. Leaves: linalg, whose bodies still compute on booleans.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ GLOBAL = AddressSpaceAttr(AddressSpace.GM)
 KIND = "hacc.function_kind"
 _RESULT = "mlirad.result"
 WRITTEN = "mlirad.written"
-"""Of an argument, the result that it becomes; of a function of the host, all of them: argument, result, argument..."""
+"""On an argument: the result that it becomes. On a host function, all of them: argument, result, argument..."""
 
 
 def in_global_memory(type: Attribute) -> Attribute:
@@ -69,7 +69,7 @@ def to_host(module: ModuleOp) -> None:
 
 
 def _return_results(function: func.FuncOp) -> None:
-    """Return the arrays that the function has as arguments so far, and the arguments that it changes."""
+    """Return the arrays that the function so far receives as arguments, and the arguments that it changes."""
     block, end = function.body.block, function.get_return_op()
     assert end is not None
     placed: dict[int, SSAValue] = {}
@@ -146,7 +146,7 @@ def _place_buffers(function: func.FuncOp) -> None:
 
 
 def _place_elements(op: GenericOp) -> None:
-    """Elements of arrays of booleans are bytes, which the body compares with 0."""
+    """Elements of boolean arrays are bytes, which the body compares with 0."""
     block = op.body.block
     for argument in block.args:
         if argument.type == i1 and argument.first_use is not None:

@@ -1,4 +1,4 @@
-"""Puts what computes on arrays into kernels, which the host launches.
+"""Moves computations on arrays into kernels, which the host launches.
 
 Reads: nd. Writes: functions of the host (func, scf, arith, memref in global memory), and kernels: functions whose body
 is one `linalg.generic` on memrefs in global memory. Leaves: no nd op; no linalg on the host.
@@ -47,7 +47,7 @@ ENTRY, CORE = "hacc.entry", "hivm.func_core_type"
 
 @dataclass(frozen=True)
 class AscendKernels(ModulePass):
-    """Make a kernel of each fused group of loops, and launch it where they were.
+    """Turn each fused group of loops into a kernel, launched in its place.
 
     Before:
 
@@ -106,7 +106,7 @@ class _Outlining:
     kernels: list[func.FuncOp] = field(default_factory=list)
 
     def fill(self, op: FillOp) -> None:
-        """An array of one number is a kernel, too; an array of rank 0 is stored by the host."""
+        """A filled array is also computed by a kernel; an array of rank 0 is stored by the host."""
         value, array = op.operands
         with emitting(InsertPoint.before(op), op.location):
             if not shape_of(array.type):
@@ -118,7 +118,7 @@ class _Outlining:
         erase(op)
 
     def generic(self, op: GenericOp, initial: FillOp | None) -> None:
-        """initial: what fills the output, which the kernel then does."""
+        """initial: the fill of the output, which the kernel then does."""
         if any(0 in shape_of(operand.type) for operand in op.operands):
             erase(op)
             if initial is not None:
@@ -141,7 +141,7 @@ class _Outlining:
                     self.launch(part, fill)
 
     def with_regular_buffers(self, op: GenericOp, initial: FillOp | None) -> None:
-        """Use copies of the buffers that no kernel gets as they are."""
+        """Copy the buffers that cannot be passed to a kernel directly."""
         for index, operand in enumerate(op.operands):
             if not _is_regular(operand):
                 copied = insert(memref.AllocOp([], [], _plain(operand))).memref
@@ -153,7 +153,7 @@ class _Outlining:
                         insert(memref.CopyOp(copied, operand))
 
     def with_tiled_buffers(self, op: GenericOp, initial: FillOp | None) -> None:
-        """Use copies of the buffers that no transfer of a tile reads or writes as they are."""
+        """Copy the buffers that transfers of tiles cannot access directly."""
         for _ in range(len(op.operands)):
             nest = nest_of(op)
             if BufferKind.OTHER in nest.kinds:
@@ -165,7 +165,7 @@ class _Outlining:
             initial.operands[1] = buffer
 
     def turn(self, op: GenericOp, initial: FillOp | None, nest: Nest, index: int) -> None:
-        """Exchange the axes of a buffer, so that the elements of a tile's rows and columns lie side by side."""
+        """Exchange the axes of a buffer, so that the elements of a tile's rows and columns are adjacent."""
         operand, map = op.operands[index], op.indexing_maps.data[index].data
         dims = [each.position for each in map.results if isinstance(each, AffineDimExpr)]
         tiling, groups = nest.tiling, nest.loops.dims
@@ -188,7 +188,7 @@ class _Outlining:
         op.properties["indexing_maps"] = ArrayAttr(maps)
 
     def launch(self, op: GenericOp, initial: FillOp | None, core: CoreType = CoreType.VECTOR) -> None:
-        """Move the op into a kernel of its own, and call that."""
+        """Move the op into its own kernel, and call the kernel."""
         assert core is CoreType.CUBE or BufferKind.OTHER not in nest_of(op).kinds, (
             "the buffers of a kernel lie as transfers read them"
         )
@@ -197,7 +197,7 @@ class _Outlining:
         known: dict[tuple[SSAValue, bool], SSAValue] = {}
 
         def argument(value: SSAValue, is_output: bool = False) -> SSAValue:
-            """What a value is inside. An array that is both read and written is two arguments."""
+            """The value inside the kernel. An array that is both read and written becomes two arguments."""
             is_output = is_output and isinstance(value.type, MemRefType)
             if (value, is_output) not in known:
                 arguments.append(value)
@@ -249,7 +249,7 @@ def element_of(buffer: SSAValue) -> Attribute:
 
 
 def initial_of(op: GenericOp) -> FillOp | None:
-    """What fills the output of a reduction, right before it, with a constant."""
+    """The op directly before a reduction that fills its output with a constant."""
     output = op.operands[-1]
     before = op.prev_op
     while isinstance(before, arith.ConstantOp | memref.LoadOp | memref.AllocOp | arith.IndexCastOp):
@@ -261,7 +261,7 @@ def initial_of(op: GenericOp) -> FillOp | None:
 
 
 def hoist(op: GenericOp) -> None:
-    """Move what is the same for all elements out of the body: the host computes it."""
+    """Move computations that are the same for all elements out of the body: the host does them."""
     for each in ops_of(op.body.block):
         if each.results and each.operands and all(_is_outside(value, op) for value in each.operands):
             each.detach()
@@ -269,7 +269,7 @@ def hoist(op: GenericOp) -> None:
 
 
 def with_numbers(op: GenericOp) -> GenericOp:
-    """The op with the elements of arrays of rank 0 as numbers, which the host reads."""
+    """The op with elements of rank-0 arrays replaced by numbers, which the host reads."""
     *inputs, output = op.operands
     kept: list[int] = []
     for index, buffer in enumerate(inputs):
@@ -303,7 +303,7 @@ def _copying(source: SSAValue, target: SSAValue, read: AffineMap, written: Affin
 
 
 def _is_outside(value: SSAValue, op: Operation) -> bool:
-    """Whether a value is defined outside of the regions of an op."""
+    """Whether a value is defined outside of an op's regions."""
     block = value.owner if isinstance(value.owner, Block) else value.owner.parent_block()
     while block is not None:
         parent = block.parent_op()
@@ -314,13 +314,13 @@ def _is_outside(value: SSAValue, op: Operation) -> bool:
 
 
 def _reads(op: GenericOp, initial: FillOp | None, index: int) -> bool:
-    """Whether a kernel reads what a buffer has held before: not of an output that it fills, or overwrites."""
+    """Whether a kernel reads a buffer's old contents: not for an output that it fills or overwrites."""
     is_output = index == len(op.operands) - 1
     return not is_output or (initial is None and op.body.block.args[-1].first_use is not None)
 
 
 def _is_regular(buffer: SSAValue) -> bool:
-    """Whether a kernel can get the buffer: as a whole array, or as an array and an offset into it."""
+    """Whether a buffer can be passed to a kernel: as a whole array, or as an array and an offset into it."""
     strides, shape = strides_of(buffer.type), shape_of(buffer.type)
     moving = [stride for stride, size in zip(strides, shape, strict=True) if size > 1]
     if any(stride < 0 for stride in strides) or (moving and 1 not in moving):
@@ -338,7 +338,7 @@ def _plain(buffer: SSAValue) -> MemRefType:
 
 
 def _base_of(buffer: SSAValue) -> tuple[SSAValue, SSAValue | None]:
-    """The whole array that a view shows, and the offset of its first element in it, an i64."""
+    """The whole array of a view, and the offset of the view's first element in it, an i64."""
     if _is_plain(buffer):
         return buffer, None
     view = buffer.owner

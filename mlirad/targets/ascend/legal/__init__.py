@@ -1,1 +1,1 @@
-"""Stage `ascend-legal`: elementwise functions as formulas of what the vector unit computes."""
+"""Stage `ascend-legal`: elementwise functions as formulas in vector instructions."""

@@ -1,7 +1,7 @@
-"""Leaves products of f16 matrices to the cube core, which adds in f32 and rounds once.
+"""Leaves products of f16 matrices to the cube core, which accumulates in f32 and rounds once.
 
-Reads: nd, whose f16 has been widened to f32. Writes: `nd.contract` of f16 for products of two matrices. Leaves: other
-contractions in f32.
+Reads: nd with f16 widened to f32. Writes: `nd.contract` on f16 for products of two matrices. Leaves: other contractions
+in f32.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mlirad.xdsl_support.traversal import find
 
 
 def keep_halves(module: ModuleOp) -> None:
-    """`cast(contract(cast(x), cast(y)))`, with x, y and the result of f16, becomes `contract(x, y)`."""
+    """`cast(contract(cast(x), cast(y)))`, with x, y and the result in f16, becomes `contract(x, y)`."""
     for op in find(module, ContractOp):
         x, y = _narrow(op.x), _narrow(op.y)
         uses = [use.operation for use in op.result.uses]
@@ -35,7 +35,7 @@ def keep_halves(module: ModuleOp) -> None:
 
 
 def _narrow(value: SSAValue) -> SSAValue | None:
-    """The value of f16 that this is, widened."""
+    """The f16 value that was widened to this value."""
     owner = value.owner
     if isinstance(owner, CastOp) and types.element_type(owner.operands[0].type) == types.F16:
         return owner.operands[0]
@@ -43,7 +43,7 @@ def _narrow(value: SSAValue) -> SSAValue | None:
 
 
 def _is_matmul(op: ContractOp) -> bool:
-    """Whether it multiplies two matrices, none of them with a single row or column."""
+    """Whether it multiplies two matrices, neither of them a single row or column."""
     lhs, rhs, result = map(set, op.labels)
     sizes = (*types.shape(op.x.type), *types.shape(op.y.type))
     groups = (lhs & result - rhs, rhs & result - lhs, lhs & rhs - result)

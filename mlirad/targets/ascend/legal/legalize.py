@@ -1,7 +1,7 @@
-"""Writes functions that the vector unit does not have as formulas of those that it has, and computes on f16 in f32.
+"""Expands functions that the vector unit lacks into functions that it has, and computes on f16 in f32.
 
-Reads: nd. Writes: nd, of which elements of f32 are computed with the vector unit's functions only. Leaves: scalars that
-are no elements, which the host computes.
+Reads: nd. Writes: nd; on elements of f32 only the vector unit's functions are used. Leaves: scalars that are not
+elements, which the host computes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mlirad.xdsl_support.traversal import ops_inside
 
 @dataclass(frozen=True)
 class AscendLegal(ModulePass):
-    """Write elementwise functions of arrays as formulas of vector instructions.
+    """Expand elementwise functions of arrays into formulas of vector instructions.
 
     Before:
 
@@ -70,7 +70,7 @@ class AscendLegal(ModulePass):
 
 
 def formula_of(op: Operation) -> Formula | None:
-    """The formula of an op on arrays of f32 that is no vector instruction."""
+    """The formula of an op on arrays of f32 that is not a vector instruction."""
     if not isinstance(op, NdOp) or not op.results or not types.is_tensor(op.results[0].type):
         return None
     found = next((FORMULAS[each] for each in op.spellings if each in FORMULAS), None)

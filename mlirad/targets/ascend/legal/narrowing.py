@@ -1,10 +1,9 @@
-"""Computes in f32 what the vector unit does not compute in integers or booleans.
+"""Computes in f32 where the vector unit cannot compute on integers or booleans.
 
 Reads: nd. Writes: nd. Leaves: arrays of integers that are computed, which the target refuses.
 
-Arrays of constant integers (of `np.arange`, or of the places of a unit matrix) are f32 where nothing is computed with
-them: they are moved, compared and cast. Integers below 2**24 are exact in f32. Reductions of booleans are those of 0
-and 1.
+Arrays of constant integers (from `np.arange`, or the indices of an identity matrix) become f32 if they are only moved,
+compared and cast. Integers below 2**24 are exact in f32. Reductions of booleans become reductions of 0 and 1.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def narrow(module: ModuleOp) -> None:
 
 
 def _move(op: NdOp, floats: dict[SSAValue, Expr]) -> None:
-    """The op on f32, if it is one of the ops that may be."""
+    """Rewrite the op on f32, if it is one of the allowed ops."""
     operands = [floats.get(each) for each in op.operands]
     known = [each for each in operands if each is not None]
     if len(known) < len(operands):
@@ -69,7 +68,7 @@ def _constant(numbers: np.ndarray, like: SSAValue) -> Expr:
 
 
 def _is_identity(op: NdOp) -> bool:
-    """Whether each element of the result is an element of the operand, converted at most."""
+    """Whether each element of the result is an element of the operand, at most converted."""
     answer = op.loops()
     if not isinstance(answer, Generic) or answer.initial is not None or len(op.operands) != 1:
         return False

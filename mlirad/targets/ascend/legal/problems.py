@@ -1,9 +1,9 @@
-"""All that the target cannot take, each at its line.
+"""Everything that the target does not support, each with its line.
 
-Reads: a module of stage `optimized`. Writes: nothing. Leaves: errors, each with what to do instead.
+Reads: a module of stage `optimized`. Writes: nothing. Leaves: errors, each with an alternative.
 
-What a kernel computes is known only once loops have been fused, so a copy of the module is lowered to kernels. It is
-kept for the stage `ascend-kernels`, which would do the same again.
+What a kernel computes is known only after fusion, so a copy of the module is lowered to kernels. The copy is kept for
+the stage `ascend-kernels`, which would do the same again.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from mlirad.xdsl_support.traversal import find, ops_inside, ops_of
 _CPU = "or compile with target='cpu'"
 _HOST_DIALECTS = ("func", "arith", "scf", "memref", "math")
 _LOWERED = WeakKeyDictionary[ModuleOp, ModuleOp]()
-"""Modules in which nothing was found, each with its copy of stage `ascend-kernels`."""
+"""Modules without problems, each with its copy of stage `ascend-kernels`."""
 
 
 def problems_in(module: ModuleOp, soc: Soc, tile: Sequence[int]) -> list[TargetError]:
-    """One error for each thing, with its place. tile: the option of that name."""
+    """One error for each problem, with its location. tile: the option of that name."""
     lowered = module.clone()
     AscendLegal().apply(Context(), lowered)
     found = [problem for op in ops_inside(lowered) for problem in _problems_of(op)]
@@ -64,8 +64,8 @@ def problems_in(module: ModuleOp, soc: Soc, tile: Sequence[int]) -> list[TargetE
 
 
 def finish_checked(module: ModuleOp) -> bool:
-    """Lower a module to kernels, if it has been checked: to those of the check. It is the module that was checked, or
-    what the stage `ascend-legal` has made of it."""
+    """Lower a module to kernels, if it has been checked, by taking the kernels of the check. The module is the checked
+    one, or the result of stage `ascend-legal` for it."""
     lowered = _LOWERED.pop(module, None)
     if lowered is None:
         return False
@@ -78,7 +78,7 @@ def finish_checked(module: ModuleOp) -> bool:
 
 
 def _problems_of(op: Operation) -> Iterator[TargetError]:
-    """Of an op on arrays: their elements, sizes, and functions of other libraries."""
+    """The problems of an op on arrays: elements, sizes, and functions of other libraries."""
     place = types.from_location(op.location)
     arguments = op.body.block.args if isinstance(op, func.FuncOp) and op.body.blocks else ()
     for value in dict.fromkeys(each.type for each in (*arguments, *op.results)):
@@ -105,7 +105,7 @@ def _problems_of_type(type: Attribute, place: SourceLocation | None) -> Iterator
 
 
 def _problems_of_function(function: Operation, soc: Soc, tile: Sequence[int]) -> Iterator[TargetError]:
-    """Of a function of stage `ascend-kernels`."""
+    """The problems of a function of stage `ascend-kernels`."""
     if not isinstance(function, func.FuncOp):
         return
     if is_on_cube(function):

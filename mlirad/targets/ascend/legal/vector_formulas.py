@@ -1,11 +1,11 @@
-"""Functions that the 910B's vector unit does not have, as formulas of those that it has.
+"""Formulas for functions that the 910B's vector unit lacks, in terms of those that it has.
 
 Reads: nd ops on f32. Writes: nd ops on f32 that are instructions: add, sub, mul, div, exp, log, sqrt, abs, max, min,
 comparisons, selections, rounding. Leaves: nothing.
 
 Each formula has its bound beside it: the largest relative error against the function in f64, measured over the range
-(`test_vector_formulas.py` measures it again). Outside the range the result has the right sign and
-order of magnitude at best. The coefficients are Chebyshev fits of our own.
+(`test_vector_formulas.py` measures it again). Outside the range the result has, at best, the right sign and order of
+magnitude. The coefficients are Chebyshev fits of our own.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ _PI_PARTS = (
     *(3.140625, 0.000965118408203125, 2.5331974029541016e-06),
     *(1.979060471057892e-09, 5.115907697472721e-12, 1.07806057e-14),
 )
-"""pi. All but the last have 8 bits, so that their products with a half integer below 2**15 are exact."""
+"""pi in parts. All but the last have 8 bits, so their products with a half integer below 2**15 are exact."""
 _LN2_HIGH = 0.693359375
 _LN2_LOW = _LN2 - _LN2_HIGH
 
 
 @dataclass(frozen=True)
 class Formula:
-    """`build` writes the function. bound: of the relative error where the argument is in `range` (of each argument).
+    """`build` writes the function. bound: of the relative error for arguments in `range` (each argument).
 
-    absolute: the error that is allowed besides, where the result is near 0.
+    absolute: the additional absolute error that is allowed where the result is near 0.
     """
 
     build: Callable[..., Any]
@@ -74,7 +74,7 @@ def minimum(x: Expr, y: Expr | Number) -> Expr:
 
 
 def polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
-    """The coefficient of x**0 first."""
+    """The polynomial; the coefficient of x**0 comes first."""
     value = x * coefficients[-1] + coefficients[-2]
     for each in coefficients[-3::-1]:
         value = value * x + each
@@ -88,7 +88,7 @@ def _high(x: Expr) -> Expr:
 
 
 def product(x: Expr, y: Expr) -> tuple[Expr, Expr]:
-    """x y, rounded, and what rounding leaves out (T. J. Dekker, 1971)."""
+    """x y, rounded, and its rounding error (T. J. Dekker, 1971)."""
     rounded = x * y
     x_high, y_high = _high(x), _high(y)
     x_low, y_low = x - x_high, y - y_high
@@ -102,7 +102,7 @@ def with_sign_of(magnitude: Expr, x: Expr) -> Expr:
 
 
 def _is_negative(x: Expr) -> Expr:
-    """Whether x has a sign; -0.0 has one, as 1 / -0.0 is below 0."""
+    """Whether x has a sign; -0.0 has one, because 1 / -0.0 is below 0."""
     return where(x == 0.0, 1.0 / x, x) < 0.0
 
 
@@ -117,14 +117,14 @@ def expm1(x: Expr) -> Expr:
 
 
 def log1p(x: Expr) -> Expr:
-    """log(1 + x) times what rounding 1 + x to u has changed, x / (u - 1)."""
+    """log(1 + x), corrected for the rounding of 1 + x to u by the factor x / (u - 1)."""
     u = 1.0 + x
     near = where(u == 1.0, x, np.log(u) * (x / (u - 1.0)))
     return where(x > 1e8, np.log(x), near)
 
 
 def exp2(x: Expr) -> Expr:
-    """2**k 2**f, as the rounding of x log(2) as a whole would be magnified."""
+    """2**k 2**f, because e**(x log(2)) would magnify the rounding of x log(2)."""
     x = maximum(minimum(x, 200.0), -200.0)
     whole = np.trunc(x)
     fraction = x - whole
@@ -140,7 +140,7 @@ def log10(x: Expr) -> Expr:
 
 
 def cbrt(x: Expr) -> Expr:
-    """A step of Newton's after e**(log|x| / 3)."""
+    """e**(log|x| / 3), improved by a Newton step."""
     a = abs_(x)
     y = np.exp(np.log(a) * (1.0 / 3.0))
     y = y - (y - a / (y * y)) * (1.0 / 3.0)
@@ -149,7 +149,7 @@ def cbrt(x: Expr) -> Expr:
 
 def sinh(x: Expr) -> Expr:
     a, z = abs_(x), x * x
-    root = np.exp(0.5 * a)  # e**a would overflow below the largest argument
+    root = np.exp(0.5 * a)  # e**a would already overflow below the largest argument
     large = (0.5 * root) * root - (0.5 / root) / root
     return where(a < 1.0, x + x * z * polynomial(z, _SINH), with_sign_of(large, x))
 
@@ -266,7 +266,7 @@ def logaddexp2(x: Expr, y: Expr) -> Expr:
 
 
 def power(x: Expr, y: Expr) -> Expr:
-    """e**(y log|x|), with what rounding the product leaves out; signs and special cases as IEEE 754's pow."""
+    """e**(y log|x|), with the rounding error of the product; signs and special cases as in IEEE 754's pow."""
     exponent, rest = product(y, np.log(abs_(x)))
     value = np.exp(exponent)
     has_rest = (abs_(exponent) < 1e4) & (abs_(y) < 1e34) & (value < math.inf)
@@ -290,7 +290,7 @@ def modf(x: Expr) -> tuple[Expr, Expr]:
 
 
 def _remainder(x: Expr, y: Expr) -> Expr:
-    """x - k y in [0, y), for x >= 0 and y > 0 whose quotient is below 2**22; exact."""
+    """x - k y in [0, y), for x >= 0 and y > 0 with a quotient below 2**22; exact."""
     is_large = y > 1e30  # the parts of the product would overflow
     quotient = np.trunc(x / y)
     a, b = where(is_large, x * 2.0**-40, x), where(is_large, y * 2.0**-40, y)
@@ -304,13 +304,13 @@ def _remainder(x: Expr, y: Expr) -> Expr:
 
 
 def fmod(x: Expr, y: Expr) -> Expr:
-    """First the remainder of 2**21 y: nan if the quotient is above 2**43."""
+    """Take the remainder by 2**21 y first; nan if the quotient is above 2**43."""
     a, b = abs_(x), abs_(y)
     return copysign(_remainder(_remainder(a, b * 2.0**21), b), x)
 
 
 def mod(x: Expr, y: Expr) -> Expr:
-    """The remainder of the division rounded down: it has the sign of y."""
+    """The remainder of floor division: it has the sign of y."""
     value = fmod(x, y)
     value = where((value != 0.0) & ((value < 0.0) != (y < 0.0)), value + y, value)
     return where(value == 0.0, copysign(value, y), value)
@@ -400,4 +400,4 @@ FORMULAS: dict[Callable[..., Any], Formula] = {
     primitives.erfc: Formula(erfc, 2e-6, (-10.0, 9.0)),
     primitives.erfcx: Formula(erfcx, 2e-6, (-9.0, 1e30)),
 }
-"""By NumPy's function: the op is the one that spells it."""
+"""By NumPy's function, which spells the op."""

@@ -1,6 +1,6 @@
 """The timelines of kernels for a trace viewer (chrome://tracing, Perfetto).
 
-Reads: a report with timelines. Writes: JSON. Leaves: nothing. A microsecond there is a modelled cycle here.
+Reads: a report with timelines. Writes: JSON. Leaves: nothing. One microsecond in the viewer is one modelled cycle.
 """
 
 from __future__ import annotations

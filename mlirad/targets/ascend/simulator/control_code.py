@@ -16,7 +16,7 @@ from mlirad.targets.ascend.simulator.faults import Fault
 from mlirad.targets.ascend.simulator.frame_slots import MACHINE, Frame, Slots, Step, Translators, assign
 
 BLOCK_COUNTS = ("mlirad.block_dim", "hacc.block_dim")
-"""The attributes of a launch, or of a kernel, that say how many blocks run; one without them."""
+"""The attributes that give the number of blocks, of a launch or of a kernel; without them there is one block."""
 
 
 def counted_loop(op: scf.ForOp, slots: Slots) -> Step:
@@ -76,7 +76,7 @@ def call(op: func.CallOp, slots: Slots) -> Step:
 
 
 def _check(op: func.CallOp, arguments: tuple[int, ...]) -> Step:
-    """Raise what the check says unless its first argument is true; the others stand in its message."""
+    """Raise the check's exception unless its first argument is true; the other arguments go into its message."""
     error, message = op.attributes["mlirad.error"], op.attributes["mlirad.message"]
     assert isinstance(error, StringAttr) and isinstance(message, StringAttr)
     ok, *words = arguments
@@ -91,7 +91,7 @@ def _check(op: func.CallOp, arguments: tuple[int, ...]) -> Step:
 
 
 def block_count(op: Operation) -> int | None:
-    """How many blocks an op says, if it does."""
+    """The number of blocks given by an op, if any."""
     for name in BLOCK_COUNTS:
         attribute = op.attributes.get(name)
         if isinstance(attribute, IntegerAttr):

@@ -27,10 +27,10 @@ _SCALAR = NUMBER[Pipe.S]
 
 @dataclass(frozen=True)
 class DeviceKernel:
-    """What is known of a kernel before it runs.
+    """The facts about a kernel that are known before it runs.
 
-    is_physical: its buffers have addresses and its pipes flags; otherwise instructions run one after the other.
-    written: the numbers of the arguments that it stores to.
+    is_physical: whether its buffers have addresses and its pipes flags; otherwise instructions run one after the other.
+    written: the indices of the arguments that it stores to.
     """
 
     name: str
@@ -40,7 +40,7 @@ class DeviceKernel:
 
 
 class DeviceCore:
-    """Runs the blocks of one launch, one after the other, in program order, and checks all that they do."""
+    """Runs the blocks of one launch, one after the other, in program order, and checks all their actions."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class DeviceCore:
         self.watch(arguments)
 
     def watch(self, arguments: Sequence[Any]) -> None:
-        """Remember who touches the bytes of buffers that the kernel writes."""
+        """Record who accesses the bytes of buffers that the kernel writes."""
         views = [each for each in arguments if isinstance(each, DeviceBuffer)]
         written = {arguments[number].memory for number in self.kernel.written}
         for memory in written:
@@ -146,7 +146,7 @@ class DeviceCore:
     def allocate(
         self, op: Operation, shape: tuple[int, ...], element: str, dtype: np.dtype[Any], space: AddressSpace | None
     ) -> DeviceBuffer:
-        """A buffer of a kernel without addresses: a memory of its own."""
+        """A buffer of a kernel without addresses: it has its own memory."""
         if space in (None, AddressSpace.GM):
             raise self.placed(Fault.SPACE, "a kernel cannot allocate global memory", op)
         assert space is not None
@@ -158,7 +158,7 @@ class DeviceCore:
     def constant_array(self, name: str) -> DeviceBuffer:
         raise SimulatorFault(Fault.SPACE, f"a kernel cannot read the constant {name!r} of the host", self.kernel.name)
 
-    # What the scalar unit issues.
+    # Ops that the scalar unit issues.
 
     def issue(self, op: Instruction, inputs: list[Any], output: DeviceBuffer, scratch: list[DeviceBuffer]) -> None:
         pipe = op.pipe()
@@ -210,7 +210,8 @@ class DeviceCore:
                 )
 
     def check_rows(self, op: Instruction, buffers: list[DeviceBuffer]) -> None:
-        """Refuse buffers whose rows do not begin at multiples of the alignment. Without addresses, nothing is known."""
+        """Refuse buffers with rows that do not begin at multiples of the alignment. Without addresses, nothing is
+        checked."""
         if not self.kernel.is_physical:
             return
         for buffer in buffers:
@@ -230,7 +231,7 @@ class DeviceCore:
             )
 
     def shadow(self, view: DeviceBuffer) -> Shadow | None:
-        """What is remembered of a memory; nothing of global buffers that the kernel only reads."""
+        """The access history of a memory; none for global buffers that the kernel only reads."""
         if view.memory.space is AddressSpace.GM:
             return self.shadows.get(view.memory)
         if view.memory not in self.shadows:
@@ -339,7 +340,7 @@ class DeviceCore:
 
 
 def compute(op: Instruction, inputs: Sequence[Any], output: DeviceBuffer, adds: bool) -> np.ndarray:
-    """What the output holds afterwards."""
+    """The new contents of the output."""
     shapes = [each.shape for each in inputs if isinstance(each, DeviceBuffer)]
     if op.is_pointwise() and any(shape != output.shape for shape in shapes):
         listed = ", ".join(map(str, shapes))
@@ -349,7 +350,7 @@ def compute(op: Instruction, inputs: Sequence[Any], output: DeviceBuffer, adds: 
         values.append(output.read())
     try:
         result = op.compute(values, output.shape)
-    except ValueError as error:  # sizes that are known at run time only
+    except ValueError as error:  # sizes that are known only at run time
         raise SimulatorFault(Fault.SHAPE, f"{op.name}: {error}") from None
     if result.shape != output.shape:
         raise SimulatorFault(Fault.SHAPE, f"{op.name} gives {result.shape} for {output.shape}")

@@ -16,7 +16,7 @@ from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault
 
 
 class ByteMemory:
-    """`size` bytes. A read-only memory refuses writes; `initialised` is None where all bytes hold something."""
+    """`size` bytes. A read-only memory refuses writes; `initialised` is None if all bytes are initialised."""
 
     __slots__ = ("data", "initialised", "is_written", "name", "space")
 
@@ -35,7 +35,7 @@ class ByteMemory:
             raise SimulatorFault(Fault.LAUNCH, f"there is no memory for {name} of {size} bytes") from None
 
     def forget(self) -> None:
-        """Nothing has been written any more."""
+        """Mark all bytes as not written."""
         if self.initialised is not None:
             self.initialised[:] = False
 
@@ -49,10 +49,10 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 class DeviceBuffer:
-    """A typed buffer: element `index` is `dot(index, strides)` elements behind byte `first`.
+    """A typed buffer: element `index` is `dot(index, strides)` elements after byte `first`.
 
-    Bits of a core are packed by eight. low, high: the bytes that it lies between. allocated: the bytes of all views of
-    the same buffer. run: how many bytes at its end are contiguous, from axis `inner` on.
+    A core packs eight bits into a byte. low, high: the byte range that contains it. allocated: the bytes of all views
+    of the same buffer. run: how many bytes at its end are contiguous, from axis `inner` on.
     """
 
     __slots__ = (
@@ -106,14 +106,14 @@ class DeviceBuffer:
         return -(-elements // 8) if self.is_packed else elements * self.dtype.itemsize
 
     def moved(self, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> DeviceBuffer:
-        """A view of the same elements, `offset` elements further on."""
+        """A view with the same element type, shifted by `offset` elements."""
         if self.is_packed and offset % 8:
             raise SimulatorFault(Fault.ALIGNMENT, f"a mask begins at bit {offset % 8} of a byte")
         shift = offset // 8 if self.is_packed else offset * self.dtype.itemsize
         return DeviceBuffer(self.memory, self.first + shift, shape, strides, self.element, self.dtype, self.allocated)
 
     def from_base(self) -> DeviceBuffer:
-        """The first element of what was allocated."""
+        """The first element of the allocation."""
         return DeviceBuffer(self.memory, self.allocated[0], (), (), self.element, self.dtype, self.allocated)
 
     def elements_from_base(self) -> int:
@@ -131,7 +131,7 @@ class DeviceBuffer:
             raise SimulatorFault(Fault.BOUNDS, f"bytes [{self.low}, {self.high}) of {held}")
 
     def on(self, data: np.ndarray) -> np.ndarray:
-        """What one item of `data` for each byte holds for the bytes of this view; the last axis is the run."""
+        """The items of `data`, which has one per byte, for the bytes of this view; the last axis is the run."""
         if self.is_contiguous:
             return data[self.low : self.high]
         outer = self.shape[: self.inner]
@@ -156,7 +156,7 @@ class DeviceBuffer:
         return bits.astype(np.bool_).reshape(self.shape)
 
     def write(self, values: np.ndarray) -> None:
-        """Overwrite the elements; the bits behind packed ones, up to a whole byte, become 0."""
+        """Overwrite the elements; the bits after packed ones, up to a whole byte, become 0."""
         if not self.memory.data.flags.writeable:
             raise SimulatorFault(Fault.READ_ONLY, f"{self.memory.name} may not be written")
         self.memory.is_written = True
@@ -172,7 +172,7 @@ class DeviceBuffer:
             raise SimulatorFault(Fault.ALIGNMENT, "a mask of bits has to be contiguous")
 
     def mark(self, is_initialised: bool = True) -> None:
-        """The bytes hold something (or nothing) from now on."""
+        """Mark the bytes as initialised (or not)."""
         if self.memory.initialised is not None:
             self.on(self.memory.initialised)[...] = is_initialised
 

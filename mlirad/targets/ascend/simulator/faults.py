@@ -1,4 +1,4 @@
-"""What is wrong with a program that the simulator executes.
+"""The faults of programs that the simulator executes.
 
 Reads: nothing. Writes: exceptions. Leaves: nothing.
 """
@@ -41,7 +41,7 @@ class Fault(Enum):
 
 
 class SimulatorFault(RuntimeError):
-    """A rule of the 910B that a program breaks.
+    """A program breaks a rule of the 910B.
 
     Attributes: `kind`, `message`, `kernel` (the function that runs), `block` (its number, None on the host), and
     `location`, the line of the user's program that the op came from, or None.
@@ -62,7 +62,7 @@ class SimulatorFault(RuntimeError):
         return None if self.op is None else from_location(self.op.location)
 
     def at(self, kernel: str, block: int | None, op: Operation) -> SimulatorFault:
-        """This fault, placed unless it has a place already."""
+        """This fault, with a location unless it already has one."""
         self.kernel = self.kernel or kernel
         self.block = block if self.block is None else self.block
         self.op = self.op or op
@@ -75,7 +75,7 @@ class SimulatorFault(RuntimeError):
 
 @contextmanager
 def placing(kernel: str, block: int | None, op: Operation) -> Iterator[None]:
-    """Faults inside get a place, if they have none."""
+    """Add a location to faults inside that have none."""
     try:
         yield
     except SimulatorFault as fault:

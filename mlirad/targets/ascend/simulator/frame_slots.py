@@ -1,4 +1,4 @@
-"""Functions as lists of steps on a frame of numbered slots: what an op becomes before it is executed.
+"""Functions as lists of steps on a frame of numbered slots: the form in which ops are executed.
 
 Reads: nothing. Writes: the shape of translated code. Leaves: nothing.
 """
@@ -16,10 +16,10 @@ from xdsl.utils.exceptions import VerifyException
 from mlirad.targets.ascend.simulator.faults import NotSimulated
 
 Frame = list[Any]
-"""The values of a running function; slot 0 is the machine, or the core, that it runs on."""
+"""The values of a running function; slot 0 is the machine or core that it runs on."""
 Step = Callable[[Frame], None]
 Translators = dict[type[Operation], Callable[[Any, "Slots"], Step | None] | None]
-"""How ops become steps; None: there is nothing to do."""
+"""How ops become steps; None: no step is needed."""
 MACHINE = 0
 
 
@@ -50,9 +50,9 @@ class Slots:
     translators: Translators
     numbers: dict[SSAValue, int] = field(default_factory=dict)
     template: Frame = field(default_factory=lambda: [None])
-    """A frame that has the constants."""
+    """A frame that contains the constants."""
     known: set[SSAValue] = field(default_factory=set)
-    """What the next op may use."""
+    """Whatever the next op may use."""
 
     def of(self, value: SSAValue) -> int:
         if value not in self.numbers:
@@ -64,7 +64,7 @@ class Slots:
         return tuple(self.of(value) for value in values)
 
     def block(self, block: Block) -> BlockCode:
-        """Inside, also what is defined outside is known; outside, nothing that is defined inside."""
+        """Inside, outer definitions are also known; outside, inner definitions are not."""
         outside = self.known
         self.known = {*outside, *block.args}
         arguments = self.all(block.args)

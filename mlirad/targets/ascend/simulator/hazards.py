@@ -1,9 +1,9 @@
-"""Who touched which bytes last, and whether that has certainly finished.
+"""Tracks the last access to each byte, and whether it has certainly finished.
 
 Reads: accesses in program order, and the clocks of a core. Writes: faults. Leaves: nothing.
 
-A shadow has, for each pipe and kind of access, the number of the last access to each granule. It is enough to keep the
-last one: every access is checked against those before it, so what knows the last one knows them all.
+For each pipe and kind of access, a shadow has the number of the last access to each granule. The last one is enough:
+every access is checked against all earlier ones, so being ordered after the last means being ordered after all.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CONFLICTS = {
 
 
 class Shadow:
-    """Of a memory in granules of `grain` bytes. Bytes of one granule count as the same."""
+    """The shadow of a memory in granules of `grain` bytes. Bytes of one granule are not distinguished."""
 
     def __init__(self, memory: ByteMemory, grain: int):
         self.memory = memory
@@ -45,10 +45,10 @@ class Shadow:
         self.size = -(-memory.data.size // grain)
         self.last: dict[tuple[Touch, int], np.ndarray] = {}
         self.rivals: dict[Touch, list[tuple[Touch, int, Fault, np.ndarray]]] = {each: [] for each in Touch}
-        """Of each kind of access, those of `last` that conflict with it."""
+        """For each kind of access, the kinds in `last` that conflict with it."""
 
     def where(self, view: DeviceBuffer) -> tuple[slice, np.ndarray | None]:
-        """The granules of a view: the slice around them, and of scattered ones their numbers."""
+        """The granules of a view: the slice around them, and for scattered ones also their numbers."""
         around = slice(view.low // self.grain, -(-view.high // self.grain))
         if view.is_contiguous:
             return around, None
@@ -95,7 +95,7 @@ class Shadow:
         )
 
     def note(self, view: DeviceBuffer, access: Touch, pipe: int, number: int) -> None:
-        """The access with that number of its pipe is the last one to these bytes."""
+        """Record the access with that number of its pipe as the last one to these bytes."""
         last = self.last.get((access, pipe))
         if last is None:
             last = self.last[access, pipe] = np.zeros(self.size, np.int64)
@@ -106,7 +106,8 @@ class Shadow:
 
 
 class Owners:
-    """Which block wrote each granule of a global buffer during one launch. Blocks run in any order, or side by side."""
+    """The block that wrote each granule of a global buffer during one launch. Blocks run in any order, or in
+    parallel."""
 
     NOBODY, SEVERAL = 0, -(2**31)
 
@@ -140,7 +141,7 @@ class Owners:
             )
 
     def check_read(self, view: DeviceBuffer, block: int) -> None:
-        """Raise a fault if another block writes what this one has read; asked when all blocks have run."""
+        """Raise a fault if another block writes bytes that this one has read; called when all blocks have run."""
         around, scattered = self.shadow.where(view)
         writer = self.writer[around if scattered is None else scattered]
         self.refuse((writer != self.NOBODY) & (np.abs(writer) != block + 1), writer, view, Touch.READ)

@@ -1,6 +1,6 @@
-"""Draws one block of a kernel: when each pipe works, and which bytes of the unified buffer hold something when.
+"""Draws one block of a kernel: when each pipe is busy, and which bytes of the unified buffer are in use at what time.
 
-Reads: a timeline. Writes: an SVG that needs nothing else. Leaves: nothing. Times are modelled cycles.
+Reads: a timeline. Writes: a self-contained SVG. Leaves: nothing. Times are modelled cycles.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _COLOURS = {
 }
 
 Life = tuple[int, int, float, float, Span]
-"""First byte, byte behind the last one, from when to when the bytes hold what this instruction wrote."""
+"""First byte, end byte, and the times between which the bytes hold the data of this instruction."""
 
 
 def lives(spans: Sequence[Span], space: AddressSpace = AddressSpace.UB) -> list[Life]:
-    """What each instruction wrote to a memory, until its last reader has finished."""
+    """The data that each instruction wrote to a memory, until its last reader has finished."""
     found: list[Life] = []
     for span in spans:
         for name, low, high, written in span.touched:

@@ -1,4 +1,4 @@
-"""What the scalar unit issues to the queues of its pipes in one block.
+"""The entries that the scalar unit issues to the queues of its pipes in one block.
 
 Reads: nothing. Writes: the shape of a recorded block. Leaves: nothing.
 """
@@ -18,7 +18,7 @@ from mlirad.targets.ascend.simulator.pipe_order import Flag
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """An instruction and its operands. adds: it reads what its output held before, too."""
+    """An instruction and its operands. adds: whether it also reads the old contents of its output."""
 
     op: Instruction
     pipe: Pipe
@@ -34,7 +34,7 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class ScalarWrite:
-    """The scalar unit writes one element, and issues nothing before it has."""
+    """The scalar unit writes one element, and issues nothing until it has finished."""
 
     output: DeviceBuffer
     value: np.ndarray
@@ -42,25 +42,25 @@ class ScalarWrite:
 
 @dataclass(frozen=True, slots=True)
 class FlagSet:
-    """The flag is set when all that its first pipe has so far has finished."""
+    """The flag is set when everything issued so far to its first pipe has finished."""
 
     flag: Flag
 
 
 @dataclass(frozen=True, slots=True)
 class FlagWait:
-    """Its second pipe starts nothing more before the flag is set; this clears it."""
+    """Its second pipe starts nothing more until the flag is set; then the flag is cleared."""
 
     flag: Flag
 
 
 @dataclass(frozen=True, slots=True)
 class PipeBarrier:
-    """The pipe starts nothing more before all that it has so far has finished."""
+    """The pipe starts nothing more until everything issued to it so far has finished."""
 
     pipe: Pipe
 
 
 Entry = Issued | ScalarWrite | FlagSet | FlagWait | PipeBarrier
 Trace = list[Entry]
-"""Of one block, in program order."""
+"""The entries of one block, in program order."""

@@ -1,9 +1,9 @@
-"""Runs the blocks of a launch in a random order that the hardware may choose, too.
+"""Runs the blocks of a launch in a random order that the hardware might also choose.
 
 Reads: traces. Writes: memory. Leaves: nothing. If a kernel is free of races, every order gives the same bits.
 
-An instruction reads when it starts or when it finishes, and writes when it finishes. On a pipe they start in order and
-finish in any order. An order is a random time for each start and each finish, as late as flags and barriers demand.
+An instruction reads when it starts or when it finishes, and writes when it finishes. On a pipe, instructions start in
+order and finish in any order. An order is a random time for each start and each finish, subject to flags and barriers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mlirad.targets.ascend.simulator.kernel_trace import (
 from mlirad.targets.ascend.simulator.pipe_order import Flag, name_of
 
 Event = tuple[float, int, Callable[[], None]]
-"""When something happens; a number, so that no two are compared further; and what happens."""
+"""The time of an event; a unique number, so that comparisons end there; and the event."""
 
 _GARBAGE = np.random.default_rng(0).integers(0, 256, 1 << 20, np.uint8)
 
@@ -38,7 +38,7 @@ _GARBAGE = np.random.default_rng(0).integers(0, 256, 1 << 20, np.uint8)
 def run_in_random_order(
     traces: Sequence[Trace], memories: Sequence[ByteMemory], seed: int, flags_count: bool = False
 ) -> None:
-    """Execute the blocks of one launch side by side. memories: their own, which hold anything at first."""
+    """Execute the blocks of one launch in parallel. memories: their own, with arbitrary initial contents."""
     random = np.random.default_rng(seed)
     for memory in memories:
         size = memory.data.size
@@ -57,7 +57,7 @@ def run_in_random_order(
 
 
 class Running:
-    """An instruction of one order."""
+    """An instruction in one order."""
 
     __slots__ = ("issued", "result")
 
@@ -80,17 +80,17 @@ class Running:
 
 
 class BlockOrder:
-    """When the entries of one block happen: appended to `events`.
+    """The times of one block's entries, appended to `events`.
 
-    issue: when the scalar unit issues the next entry. started, finished: of each pipe, when the last entry started, and
-    when all so far have finished. raised: of each flag, when it is set for the first time, the second...
+    issue: when the scalar unit issues the next entry. started, finished: for each pipe, when the last entry started,
+    and when all so far have finished. raised: for each flag, the times at which it is set.
     """
 
     def __init__(self, trace: Trace, random: np.random.Generator, events: list[Event], flags_count: bool):
         self.trace = trace
         self.events = events
         self.flags_count = flags_count
-        # Some pipes are much faster than others, and so is finishing, so that one may run far ahead. In half of the
+        # Pipes have very different speeds, and so have their finishes, so that one may run far ahead. In half of the
         # orders, one entry takes longer than all others together.
         scales = 1 / (random.random(len(Pipe) + 1) ** 3 + 1e-3)
         self.scales = dict(zip(Pipe, scales.tolist(), strict=False))
@@ -122,7 +122,7 @@ class BlockOrder:
         self.check_queues()
 
     def check_queues(self) -> None:
-        """Nothing may be left that waits."""
+        """No entry may be left waiting."""
         waiting = [queue[0][1] for queue in self.queues.values() if queue]
         if waiting:
             listed = ", ".join(name_of(each.flag) for each in waiting if isinstance(each, FlagWait))
@@ -161,7 +161,7 @@ class BlockOrder:
         self.advance(pipe)
 
     def advance(self, pipe: Pipe) -> None:
-        """Place what the queue has until something waits for a flag that nothing sets so far."""
+        """Schedule the queue's entries until one waits for a flag that is not set yet."""
         queue = self.queues[pipe]
         while queue:
             issued, entry = queue[0]
@@ -200,7 +200,7 @@ class BlockOrder:
             self.advance(flag[1])
 
     def wait_for(self, flag: Flag) -> float | None:
-        """When the flag is set for the next wait, if that is known."""
+        """The time at which the flag is set for the next wait, if it is known."""
         times = self.raised.get(flag, ())
         if self.waits[flag] >= len(times):
             return None

@@ -1,8 +1,9 @@
-"""Scalar operations of a body as vector instructions on tiles.
+"""Turns the scalar operations of a body into vector instructions on tiles.
 
 Reads: arith and math ops on elements. Writes: steps of a `TileProgram`. Leaves: nothing.
 
-INSTRUCTIONS lists all operations that the vector unit computes. The others are written as formulas, or are refused.
+INSTRUCTIONS lists all operations that the vector unit computes. Other operations are expanded into formulas, or
+refused.
 """
 
 from __future__ import annotations
@@ -49,19 +50,19 @@ from mlirad.targets.ascend.hivm.rearranging_instructions import VBrcOp
 from mlirad.targets.ascend.tiles.tile_program import Maker, Scalar, TileProgram, TileValue, Value, VectorStep
 
 ELEMENTS = (f16, f32, i1, i8, i32)
-"""What a tile may hold. Bytes are the booleans of global memory."""
+"""The possible elements of a tile. Bytes are the booleans of global memory."""
 
 
 @dataclass
 class BodyWriter:
-    """values: what each value of the body is."""
+    """values: the tile or scalar for each value of the body."""
 
     program: TileProgram
     values: dict[SSAValue, Value] = field(default_factory=dict)
     location: LocationAttr | None = None
 
     def write(self, block: Block) -> None:
-        """The steps of all operations of a block, but for its end."""
+        """Write the steps of all operations of a block, except its terminator."""
         for op in block.ops:
             if op is not block.last_op and op.results and op.results[0] not in self.values:
                 self.location = op.location
@@ -80,7 +81,7 @@ class BodyWriter:
         return output
 
     def spread(self, value: Value) -> TileValue:
-        """A tile of it; of a boolean scalar, by comparing a number with 0."""
+        """A tile filled with the value; for a boolean scalar, by comparing a number with 0."""
         if isinstance(value, TileValue):
             return value
         if value.element == i1:
@@ -135,7 +136,7 @@ def _commutative(op_class: type[Binary]) -> Meaning:
 
 def _subtract(body: BodyWriter, op: Operation) -> Value:
     x, y = body.operands(op)
-    if isinstance(x, Scalar):  # the second operand only may be a scalar
+    if isinstance(x, Scalar):  # only the second operand may be a scalar
         return body.binary(VAddOp, body.binary(VMulOp, y, Scalar(-1.0, y.element)), x)
     return body.binary(VSubOp, x, y)
 
@@ -195,7 +196,7 @@ def _compare_floats(body: BodyWriter, op: Operation) -> Value:
 
 
 def _compared(body: BodyWriter, name: str, x: Value, y: Value) -> TileValue:
-    """By the comparisons that the vector unit has: all but != are false of nan."""
+    """Uses the comparisons of the vector unit: all except != are false for nan."""
     if name in _ORDERED:
         mode = _ORDERED[name]
         if isinstance(x, Scalar):
@@ -226,7 +227,7 @@ def _compare_integers(body: BodyWriter, op: Operation) -> Value:
 
 
 def _exclusive(body: BodyWriter, op: Operation) -> Value:
-    """Of booleans; with true, it is not."""
+    """xor of booleans; with true, it is not."""
     x, y = body.operands(op)
     if isinstance(x, Scalar):
         x, y = y, x
@@ -240,13 +241,13 @@ def _select(body: BodyWriter, op: Operation) -> Value:
 
 
 def _to_number(body: BodyWriter, op: Operation) -> Value:
-    """A boolean as 0 or 1. A byte is made by way of f16."""
+    """A boolean as 0 or 1. A byte is converted through f16."""
     (x,), element = body.operands(op), op.results[0].type
     return body.cast(body.cast(x, f16), element) if element == i8 else body.cast(x, element)
 
 
 def _without_nan(op_class: type[Binary]) -> Meaning:
-    """The greater or lesser one; if one is nan, the other."""
+    """The greater or lesser of two; if one is nan, the other."""
 
     def write(body: BodyWriter, op: Operation) -> Value:
         x, y = (body.spread(each) for each in body.operands(op))
@@ -288,7 +289,7 @@ INSTRUCTIONS: dict[type[Operation], Meaning] = {
     math.TruncOp: _rounded(RoundMode.TRUNC),
     math.RoundEvenOp: _rounded(RoundMode.RINT),
 }
-"""What the vector unit computes, by the op of one element."""
+"""The operations of the vector unit, by the op on one element."""
 
 REDUCTIONS: dict[type[Operation], tuple[ReduceKind, type[Binary]]] = {
     arith.AddfOp: (ReduceKind.SUM, VAddOp),
@@ -296,4 +297,5 @@ REDUCTIONS: dict[type[Operation], tuple[ReduceKind, type[Binary]]] = {
     arith.MaximumfOp: (ReduceKind.MAX, VMaxOp),
     arith.MinimumfOp: (ReduceKind.MIN, VMinOp),
 }
-"""What it reduces, by the op that combines two elements, and the instruction that combines two tiles."""
+"""The reductions of the vector unit, by the op that combines two elements, and the instruction that combines two
+tiles."""

@@ -1,6 +1,6 @@
-"""Loops over tiles, and indices: values of a kernel, or numbers that are known while compiling.
+"""Loops over tiles, and indices: values of a kernel, or numbers known at compile time.
 
-Reads: indices. Writes: arith and scf. Leaves: nothing. What is known is computed, not emitted.
+Reads: indices. Writes: arith and scf. Leaves: nothing. Known numbers are computed, and nothing is emitted for them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from mlirad.dialect.core.scalars import number
 INDEX = IndexType()
 Size = SSAValue | int
 SizeT = TypeVar("SizeT", bound=SSAValue | int)
-"""An index: a value of the kernel, or a number that is known while compiling."""
+"""An index: a value of the kernel, or a number known at compile time."""
 
 
 @contextmanager
 def loop(lower: Size, upper: Size, step: int) -> Iterator[SSAValue]:
-    """Emit the body of a loop without results; gives its counter."""
+    """Emit the body of a loop without results. Yields its counter."""
     bounds = value(lower), value(upper), value(step)
     block = Block(arg_types=[INDEX])
     with building(block):
@@ -34,7 +34,7 @@ def loop(lower: Size, upper: Size, step: int) -> Iterator[SSAValue]:
 
 
 def split(count: SSAValue, shape: Sequence[int]) -> list[Size]:
-    """The indices of an element that `count` others come before, in an array of that shape."""
+    """The indices of element number `count` in an array of that shape."""
     indices: list[Size] = []
     for axis in reversed(range(len(shape))):
         if shape[axis] == 1:
@@ -49,7 +49,7 @@ def split(count: SSAValue, shape: Sequence[int]) -> list[Size]:
 
 
 def length(extent: int, step: int, start: Size) -> Size:
-    """Of a part of an axis, from `start` on: less than a step at its end."""
+    """The length of a part of an axis, from `start` on: less than a step at its end."""
     if extent <= step:
         return extent
     if extent % step == 0:
@@ -86,7 +86,7 @@ def multiply(size: Size, by: int) -> Size:
 
 
 def quotient(size: Size, by: int) -> Size:
-    """How many parts of `by` elements there are, the last one perhaps not whole."""
+    """The number of parts of `by` elements; the last one may be shorter."""
     if isinstance(size, int):
         return -(-size // by)
     return insert(arith.DivUIOp(insert(arith.AddiOp(size, value(by - 1))).result, value(by))).result

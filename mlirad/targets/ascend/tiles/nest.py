@@ -1,6 +1,6 @@
-"""The loops of a kernel, and how each of its buffers runs along them.
+"""The loops of a kernel, and the layout of its buffers along them.
 
-Reads: `linalg.generic` on memrefs. Writes: a `Nest`. Leaves: the op as it is.
+Reads: `linalg.generic` on memrefs. Writes: a `Nest`. Leaves: the op unchanged.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from xdsl.ir.affine import AffineDimExpr
 
 
 class BufferKind(Enum):
-    """What a buffer is to a tile of rows and columns."""
+    """The layout of a buffer relative to a tile of rows and columns."""
 
     TILE = "tile"
     ROW = "row"  # the same for all rows
     COLUMN = "column"  # the same for all columns; each element at an aligned address
-    PACKED = "packed"  # a column as reductions write it: elements lie side by side
+    PACKED = "packed"  # a column in the form that reductions write: adjacent elements
     ONE = "one"  # one element
     TURNED = "turned"  # columns and rows exchanged
-    OTHER = "other"  # no transfer reads it as it is
+    OTHER = "other"  # no transfer can read it directly
 
 
 @dataclass(frozen=True)
 class Loops:
-    """extents: of each loop. reduced: whether it is a reduction. dims: the loops of the op that it stands for, the
+    """extents: of each loop. reduced: whether it is a reduction. dims: the loops of the op that it represents,
     innermost last. strides: in elements, of each buffer along each loop."""
 
     extents: tuple[int, ...]
@@ -41,7 +41,7 @@ class Loops:
     strides: tuple[tuple[int, ...], ...]
 
     def simplified(self) -> Loops:
-        """Without loops of one trip, and with two loops as one where all buffers run along them as along one."""
+        """Drop loops of one trip, and merge two loops if all buffers run along them as along a single one."""
         loops = self._without([dim for dim, extent in enumerate(self.extents) if extent == 1])
         while (pair := loops._mergeable()) is not None:
             outer, inner = pair
@@ -72,7 +72,7 @@ class Loops:
 
 @dataclass(frozen=True)
 class Tiling:
-    """rows: the loop that a tile's rows run along, if it has rows. columns: the loop of its columns."""
+    """rows: the loop of a tile's rows, if it has rows. columns: the loop of its columns."""
 
     rows: int | None
     columns: int
@@ -80,16 +80,16 @@ class Tiling:
 
 @dataclass(frozen=True)
 class Nest:
-    """The simplified loops of an op whose last buffer is its output.
+    """The simplified loops of an op; its last buffer is its output.
 
-    has_masks: whether its tiles are single lines, as the bits of a mask lie side by side.
+    has_masks: whether its tiles are single lines, because the bits of a mask must be adjacent.
     """
 
     loops: Loops
     has_masks: bool = False
 
     def kind(self, buffer: int, tiling: Tiling) -> BufferKind:
-        """How a transfer sees a buffer."""
+        """The layout of a buffer as a transfer sees it."""
         strides = self.loops.strides[buffer]
         along = strides[tiling.columns]
         if tiling.rows is None:
@@ -114,7 +114,7 @@ class Nest:
 
     @cached_property
     def tiling(self) -> Tiling:
-        """The loops of a tile: those with the fewest buffers that have to be copied first, then the fewest tiles."""
+        """The loops of a tile: those with the fewest buffers to copy first, then the fewest tiles."""
         dims = range(len(self.loops.extents))
         candidates = [Tiling(None, each) for each in dims]
         if not self.has_masks:
@@ -132,7 +132,7 @@ class Nest:
 
 
 def loops_of(op: GenericOp) -> Loops:
-    """The loops of an op as they are."""
+    """The loops of an op, unchanged."""
     reduced = tuple(each.data is IteratorType.REDUCTION for each in op.iterator_types)
     extents = [1] * len(reduced)
     strides: list[tuple[int, ...]] = []
@@ -158,7 +158,7 @@ def shape_of(type: Attribute) -> tuple[int, ...]:
 
 
 def strides_of(type: Attribute) -> tuple[int, ...]:
-    """In elements; of an unknown stride, one that nothing has."""
+    """The strides in elements; an unknown stride becomes one that nothing else has."""
     if not isinstance(type, MemRefType):
         return ()
     if isinstance(type.layout, StridedLayoutAttr):

@@ -1,9 +1,9 @@
-"""How large the tiles of a kernel are.
+"""The sizes of a kernel's tiles.
 
-Reads: a nest, what fits, the numbers of a chip. Writes: `TileSizes`. Leaves: nothing.
+Reads: a nest, the memory limits, the numbers of a chip. Writes: `TileSizes`. Leaves: nothing.
 
-A tile is as large as the unified buffer allows, but each core gets two tiles or more, if they have SMALLEST bytes:
-while it computes one, transfers bring the next. The option `tile` says otherwise.
+A tile is as large as the unified buffer allows, but each core gets at least two tiles, if these have SMALLEST bytes:
+while it computes one, transfers load the next. The option `tile` overrides this.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from mlirad.targets.ascend.soc import Soc
 from mlirad.targets.ascend.tiles.nest import BufferKind, Nest
 
 SMALLEST = 2048
-"""Bytes of a tile of f32, below which the work of a core is not divided further."""
+"""Below this size of a tile of f32, in bytes, the work of a core is not divided further."""
 
 
 @dataclass(frozen=True)
 class TileSizes:
-    """rows, columns: of a full tile. alignment: of each of its lines, in bytes. block: what numbers of lines are padded
-    to, where tiles are transposed: whole blocks are."""
+    """rows, columns: of a full tile. alignment: of each of its lines, in bytes. block: the number of lines is padded to
+    a multiple of it if tiles are transposed, because whole blocks are."""
 
     rows: int
     columns: int
@@ -34,7 +34,7 @@ class TileSizes:
     block: int = 1
 
     def shape(self, kind: BufferKind, has_rows: bool, element: Attribute) -> tuple[int, ...]:
-        """What is allocated for a tile. Lines of rows or columns begin at aligned addresses."""
+        """The allocated shape of a tile. Lines of rows or columns begin at aligned addresses."""
 
         def padded(count: int) -> int:
             return up(up(count, self.block), 8 * self.alignment // element_bits(element))
@@ -55,14 +55,14 @@ class TileSizes:
 
 
 def bytes_of(type: MemRefType) -> int:
-    """Of a buffer in the unified buffer."""
+    """The bytes of a buffer in the unified buffer."""
     return -(-math.prod(type.get_shape()) * element_bits(type.element_type) // 8)
 
 
 def asked_sizes(nest: Nest, tile: Sequence[int], soc: Soc) -> TileSizes:
-    """Those of the option `tile`, of one number or two: the elements of a tile, or its rows and columns.
+    """The sizes given by the option `tile`: the elements of a tile, or its rows and columns.
 
-    No tile is larger than the array. One of `n` elements has whole lines if `n` is enough for one.
+    No tile is larger than the array. A tile of `n` elements has whole lines if `n` is enough for one line.
     """
     tiling, extents = nest.tiling, nest.loops.extents
     columns = min(tile[-1], extents[tiling.columns])
@@ -105,7 +105,7 @@ def sizes_of(nest: Nest, element_bytes: int, soc: Soc, fits: Callable[[TileSizes
 
 
 def largest(fits: Callable[[int], bool], limit: int, step: int) -> int:
-    """The largest multiple of `step` (or `limit` itself) that fits; of a smaller step if none does, 1 at least."""
+    """The largest multiple of `step` (or `limit` itself) that fits; of a smaller step if none does; at least 1."""
     if fits(limit):
         return limit
     while step > 1 and not fits(step):

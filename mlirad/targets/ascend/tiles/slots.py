@@ -1,6 +1,6 @@
-"""Buffers for the tiles of a program: a buffer is used again once nothing needs its tile.
+"""Assigns buffers to the tiles of a program: a buffer is reused once its tile is dead.
 
-Reads: a `TileProgram`. Writes: which tile is in which slot. Leaves: the program as it is.
+Reads: a `TileProgram`. Writes: the slot of each tile. Leaves: the program unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mlirad.targets.ascend.tiles.tile_program import TileProgram, TileValue
 
 @dataclass(eq=False)
 class Slot:
-    """A buffer for tiles of one element type and kind. copies: 2 where a transfer fills one while the other is used."""
+    """A buffer for tiles of one element type and kind. copies: 2 if a transfer fills one while the other is used."""
 
     element: Attribute
     kind: BufferKind
@@ -24,9 +24,9 @@ class Slot:
 
 
 def slots_of(program: TileProgram, stored: TileValue | None, kept: Collection[TileValue]) -> dict[TileValue, Slot]:
-    """The slot of each tile. stored: the tile that a transfer takes out. kept: the tiles that outlive the program.
+    """The slot of each tile. stored: the tile that a transfer stores. kept: the tiles that outlive the program.
 
-    The slots of loaded tiles are used for nothing else: what they hold comes from memory only.
+    The slots of loaded tiles are not reused: their contents come only from memory.
     """
     last = {tile: number for number, step in enumerate(program.steps) for tile in (*step.inputs, step.output)}
     slots = {tile: Slot(tile.element, tile.kind, 2) for tile in program.loaded.values()}

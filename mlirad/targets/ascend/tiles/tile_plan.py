@@ -1,7 +1,7 @@
-"""What a kernel computes of a tile, in which buffers, and how large it is.
+"""The computation of a kernel on one tile, the buffers for it, and the tile's size.
 
 Reads: a `linalg.generic` on memrefs in global memory, the numbers of a chip, the option `tile`. Writes: a `TilePlan`.
-Leaves: the op as it is. Instructions are not emitted here.
+Leaves: the op unchanged. Instructions are not emitted here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UB = AddressSpaceAttr(AddressSpace.UB)
 
 
 class TilePlan:
-    """The plan of one kernel, whose last buffer is its output. tile: the option; empty if the solver decides."""
+    """The plan of one kernel; its last buffer is its output. tile: the option; empty if the solver decides."""
 
     def __init__(self, op: GenericOp, fill: FillOp | None, soc: Soc, tile: Sequence[int] = ()):
         self.op, self.fill, self.soc, self.tile = op, fill, soc, tile
@@ -50,10 +50,10 @@ class TilePlan:
         self._stand_ins = {step: self._stand_in(step) for step in self.program.steps}
         self.sizes = asked_sizes(self.nest, tile, soc) if tile else self._solved()
 
-    # What is computed of a tile
+    # The computation on a tile
 
     def _plan(self) -> TileValue:
-        """Write the program; gives the tile that is stored."""
+        """Write the program. Returns the tile to be stored."""
         block = self.op.body.block
         for index, argument in enumerate(block.args[:-1]):
             if argument.first_use is not None:
@@ -104,7 +104,7 @@ class TilePlan:
         return value
 
     def _plan_reduction(self, block: Block) -> TileValue:
-        """Each tile is reduced to a part of the result, which the accumulator then takes up."""
+        """Each tile is reduced to a part of the result, which is then added to the accumulator."""
         end = block.last_op
         assert end is not None
         combining = end.operands[0].owner
@@ -151,9 +151,9 @@ class TilePlan:
         return {slot: sizes.shape(slot.kind, self.has_rows, slot.element) for slot in slots}
 
     def scratch_bytes(self, sizes: TileSizes, assume_tails: bool = False) -> int:
-        """Of the buffer that all instructions use which need one besides their operands.
+        """The bytes of the scratch buffer, which all instructions that need one share.
 
-        assume_tails: as if no tile were of a known length, which takes the most.
+        assume_tails: as if no tile had a known length, which needs the most.
         """
         return max((self._scratch_bytes(step, sizes, assume_tails) for step in self.program.steps), default=0)
 
@@ -175,7 +175,7 @@ class TilePlan:
         return up(elements * element_bits(step.output.element), 8 * self.soc.ub_alignment) // 8
 
     def _stand_in(self, step: VectorStep) -> tuple[Instruction, dict[SSAValue, TileValue]]:
-        """A step as an instruction on buffers of unknown sizes, and which tile each is."""
+        """A step as an instruction on buffers of unknown sizes, and the tile of each buffer."""
 
         def type_of(value: TileValue | Scalar) -> Attribute:
             if isinstance(value, Scalar):
@@ -189,7 +189,7 @@ class TilePlan:
         return op, {arg: each for arg, each in zip(arguments, values, strict=True) if isinstance(each, TileValue)}
 
     def extents_of(self, kind: BufferKind, rows: SizeT, columns: SizeT) -> list[SizeT | int]:
-        """The shape in which instructions see a tile."""
+        """The shape of a tile in instructions."""
         match kind:
             case BufferKind.TILE if self.has_rows:
                 return [rows, columns]
@@ -204,7 +204,7 @@ class TilePlan:
             case _:
                 return [1, 1] if self.has_rows else [1]
 
-    # What fits
+    # The memory limits
 
     def _solved(self) -> TileSizes:
         smallest = min((max(8, element_bits(slot.element)) for slot in self.slots.values()), default=32) // 8
@@ -214,7 +214,7 @@ class TilePlan:
         return self.bytes_needed(sizes, assume_tails) <= self.soc.ub_bytes
 
     def bytes_needed(self, sizes: TileSizes, assume_tails: bool = False) -> int:
-        """Of the unified buffer, each buffer at an aligned address."""
+        """The bytes of the unified buffer that are needed, with each buffer at an aligned address."""
         buffers = sum(slot.copies * self._bytes(slot, shape) for slot, shape in self.shapes(sizes).items())
         return buffers + self.scratch_bytes(sizes, assume_tails)
 
@@ -222,7 +222,7 @@ class TilePlan:
         return up(math.prod(shape) * element_bits(slot.element), 8 * self.soc.ub_alignment) // 8
 
     def problem(self) -> tuple[str, str] | None:
-        """Why the tile does not fit the unified buffer, with the arithmetic, and what does."""
+        """Why the tile does not fit the unified buffer, with the arithmetic, and what does fit."""
         if self.fits(self.sizes):
             return None
         total = f"{self._arithmetic()} = {self.bytes_needed(self.sizes):,} B > {self.soc.ub_bytes:,} B"

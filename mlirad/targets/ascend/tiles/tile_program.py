@@ -1,7 +1,7 @@
 """The instructions that compute one tile.
 
 Reads: the body of a `linalg.generic`, scalar by scalar. Writes: a `TileProgram`: vector instructions on tiles, not yet
-in buffers. Leaves: the op as it is.
+in buffers. Leaves: the op unchanged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mlirad.targets.ascend.tiles.nest import BufferKind
 
 @dataclass(eq=False)
 class TileValue:
-    """A value of a tile: `kind` says which of its elements are there."""
+    """A value of a tile: `kind` says which of its elements exist."""
 
     element: Attribute
     kind: BufferKind = BufferKind.TILE
@@ -33,7 +33,7 @@ class Scalar:
 
 Value = TileValue | Scalar
 Maker = Callable[[Sequence[SSAValue], SSAValue], Operation]
-"""Makes an instruction of the buffers and scalars that it reads, and the buffer that it writes."""
+"""Creates an instruction from the buffers and scalars that it reads, and the buffer that it writes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +49,13 @@ class VectorStep:
 
 @dataclass(eq=False)
 class TileProgram:
-    """loaded: what transfers bring, by the number of the buffer. steps: in order. stored: what is left to be stored."""
+    """loaded: the tiles that transfers load, by the buffer's number. steps: in order. stored: the tile to be stored."""
 
     loaded: dict[int, TileValue] = field(default_factory=dict)
     steps: list[VectorStep] = field(default_factory=list)
 
     def tiles(self) -> list[TileValue]:
-        """All of them, each once."""
+        """All tiles, each once."""
         found = dict.fromkeys(self.loaded.values())
         for step in self.steps:
             found |= dict.fromkeys(each for each in (*step.inputs, step.output) if isinstance(each, TileValue))
