@@ -26,7 +26,7 @@ from mlirad.jit.live.graph_arrays import no_growth as no_grad
 from mlirad.jit.live.growing_graph import CallNode, GraphError
 from mlirad.library.own_rules import CustomVjp
 
-__all__ = ["Function", "GradientTape", "GraphError", "Tensor", "no_grad", "operation"]
+__all__ = ["Function", "GradientTape", "GraphError", "Tensor", "no_grad", "ones", "operation", "tensor", "zeros"]
 
 
 class Tensor(GraphArray):
@@ -72,6 +72,13 @@ class Tensor(GraphArray):
         if name not in METHODS:
             raise AttributeError(f"a tensor has no {name!r}; operation(f) turns any function on arrays into a step")
         return partial(METHODS[name], self)
+
+
+def _filled(value: float) -> Callable[..., Tensor]:
+    return lambda *shape, requires_grad=False: Tensor(np.full(shape, value, np.float32), requires_grad)
+
+
+tensor, ones, zeros = Tensor, _filled(1.0), _filled(0.0)
 
 
 def operation(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -162,10 +169,6 @@ class GradientTape(GraphTape):
             self.release()
         return gradients
 
-    def release(self) -> None:
-        super().release()
-        self._watched = {}
-
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     names = {"dim": "axis", "keepdim": "keepdims"}
@@ -173,11 +176,12 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _OF_NUMPY = (
-    "abs acos asin atan atan2 ceil clip cos cosh cumsum dot einsum exp expm1 floor isfinite isnan log log1p matmul "
-    "maximum mean minimum outer prod round sign sin sinh sqrt square stack sum tan tanh where"
+    "abs acos amax amin argmax argmin asin atan atan2 ceil clip cos cosh cumsum dot einsum exp expm1 floor isfinite "
+    "isnan log log1p matmul maximum mean minimum outer pow prod round sign sin sinh sqrt square squeeze stack sum tan "
+    "tanh where"
 )
 METHODS: dict[str, Callable[..., Any]] = {
-    **{name: operation(getattr(nn, name)) for name in nn.__all__ if name.islower()},
+    **{name: _named(operation(getattr(nn, name))) for name in nn.__all__ if name.islower()},
     **{name: _named(getattr(np, name)) for name in _OF_NUMPY.split()},
     "cat": _named(np.concatenate),
     "permute": lambda x, *axes: np.transpose(x, axes),
@@ -185,8 +189,10 @@ METHODS: dict[str, Callable[..., Any]] = {
     "t": np.transpose,
     "to": np.astype,
     "transpose": np.swapaxes,
+    "unsqueeze": _named(np.expand_dims),
 }
 """Functions of tensors, which are in this module and also methods."""
+METHODS["view"] = METHODS["reshape"]
 
 
 def __getattr__(name: str) -> Any:

@@ -59,7 +59,8 @@ def trace(function: Callable[..., Any], *args: Any, direction: Sequence[Any] | N
     recorded, _ = recorded_call(plain(function), args, kwargs)
     name = name_of(function)
     if not recorded.arguments:
-        raise DTypeError(f"{name} has no float among its arguments: there is nothing to differentiate by")
+        message = f"{name} has no float among its arguments: there is nothing to differentiate by"
+        raise DTypeError(message, hint="pass floats, such as 2.0 for 2")
     if not any(isinstance(each, Variable) for each in recorded.results):
         raise DTypeError(f"no result of {name} depends on a float of its arguments")
     found = sweeps_of(recorded, _tangents(recorded, direction))

@@ -85,6 +85,8 @@ def _summed(fn: Function, has_aux: bool) -> Function:
     @wraps(written(fn), updated=())
     def summed(*args: Any) -> Any:
         outputs = fn(*args)
+        if has_aux and not isinstance(outputs, tuple | list):
+            raise TypeError("has_aux: the function returns one output, and none besides it")
         return _total(outputs[0] if has_aux else outputs), outputs
 
     return summed

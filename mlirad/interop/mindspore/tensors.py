@@ -104,6 +104,24 @@ class Tensor:
     def __lt__(self, other: Any) -> Tensor:
         return Tensor(self.data < data_of(other))
 
+    def __ge__(self, other: Any) -> Tensor:
+        return Tensor(self.data >= data_of(other))
+
+    def __le__(self, other: Any) -> Tensor:
+        return Tensor(self.data <= data_of(other))
+
+    def __eq__(self, other: Any) -> Any:
+        return Tensor(self.data == data_of(other))
+
+    def __ne__(self, other: Any) -> Any:
+        return Tensor(self.data != data_of(other))
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __abs__(self) -> Tensor:
+        return Tensor(abs(self.data))
+
     def __getitem__(self, index: Any) -> Tensor:
         return Tensor(self.data[data_of(index)])
 

@@ -184,6 +184,9 @@ class GraphArray(NDArrayOperatorsMixin):
     def __bool__(self) -> bool:
         return bool(self._value)
 
+    def __format__(self, spec: str) -> str:
+        return format(self.item() if spec and self.ndim == 0 else str(self), spec)
+
     def item(self) -> Any:
         return self._value.item()
 

@@ -103,6 +103,22 @@ def test_derivatives_of_any_order() -> None:
     require(w.grad, w.detach().numpy())
 
 
+def test_first_programs_of_pytorchs_users() -> None:
+    x, w = torch.ones(5), torch.tensor([[1.0, -2.0]] * 5, requires_grad=True)
+    z = (x @ w).view(2, 1) + torch.zeros(2, 1)
+    loss = z.log_softmax(dim=0).pow(2).squeeze(dim=1).amax(dim=0)
+    loss.backward()
+    assert w.grad.shape == (5, 2) and w.grad.unsqueeze(0).shape == (1, 5, 2)
+    p = 1 / (1 + math.exp(-15.0))  # the second logit is -15 - log(1 + exp(-15)), of which the square is largest
+    require(w.grad[0], [2 * (15.0 - math.log(p)) * p, -2 * (15.0 - math.log(p)) * p], 1e-5)
+    assert f"{loss:.2f} {w.argmax(dim=1)[0]}" == f"{(15.0 - math.log(p)) ** 2:.2f} Tensor(0, int64)"
+    watched = torch.tensor([1.0])
+    with GradientTape() as tape:
+        tape.watch(watched)
+        tape.release()
+    assert not watched.requires_grad
+
+
 def test_training_in_no_grad() -> None:
     """The tutorials' layer: x = ones(5), y = zeros(3), binary cross entropy with logits; then steps of descent."""
     rng = np.random.default_rng(0)

@@ -70,6 +70,20 @@ def test_what_is_made_of_a_function_once() -> None:
     assert ms.grad(rule)(Tensor([2.0])).item() == 10 * 5 * 2 + 5 * 2
 
 
+def test_tensors_compare_element_by_element() -> None:
+    x, y = Tensor([1.0, -2.0, 3.0]), Tensor([1, 2, 2])
+    found = (x == y, x != y, x >= y, x <= 1, abs(x) > 2)
+    assert [each.asnumpy().tolist() for each in found] == [
+        [True, False, False],
+        [False, True, True],
+        [True, False, True],
+        [True, True, False],
+        [False, False, True],
+    ]
+    assert len({x, y, x}) == 2
+    close(ms.grad(lambda x: (x * (x == 3.0)).sum())(x), [0, 0, 1])
+
+
 def test_options_are_those_of_the_function() -> None:
     w = Parameter(Tensor([1.0, 2.0, 3.0, 4.0]), name="w")
 
@@ -183,6 +197,8 @@ def test_what_there_is_no_context_of() -> None:
         ms.set_context(device_target="GPU")
     with pytest.raises(ValueError, match="nothing to differentiate by"):
         ms.grad(ops.sin, None)
+    with pytest.raises(TypeError, match=r"has_aux: the function returns one output.*\n.*def place_of_largest"):
+        ms.grad(place_of_largest, has_aux=True)(Tensor([1.0]))
 
 
 def test_the_simulated_target() -> None:
