@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from mlirad import __version__
 from mlirad.jit.disk_store import Store
@@ -161,8 +162,7 @@ def _trace(
 
     try:
         function, arguments = example_call(subject, expressions)
-        if all(type(each) is int for each in arguments):
-            arguments = tuple(map(float, arguments))  # textbooks mean floats by `2 5`
+        arguments = _as_textbooks_mean(arguments)
         tangents = None if direction is None else [eval(each, {"np": np}) for each in direction]
         found = mlirad.trace(function, *arguments, direction=tangents)
     except (NoExample, CompileError, ValueError) as error:
@@ -177,6 +177,11 @@ def _trace(
     return 0
 
 
+def _as_textbooks_mean(arguments: Sequence[Any]) -> Sequence[Any]:
+    """Floats for `2 5`: integers have no derivatives."""
+    return tuple(map(float, arguments)) if all(type(each) is int for each in arguments) else arguments
+
+
 def _grads(subject: str, expressions: Sequence[str], page: Path | None) -> int:
     """Exit code 1: it cannot be compiled, or differentiated; 2: there is no such function, or no arguments."""
     import mlirad
@@ -185,6 +190,7 @@ def _grads(subject: str, expressions: Sequence[str], page: Path | None) -> int:
 
     try:
         function, arguments = example_call(subject, expressions)
+        arguments = _as_textbooks_mean(arguments)
         _, record = mlirad.record_grad(function, float_arguments(function, arguments))(*arguments)
     except (NoExample, CompileError) as error:
         print(error)
@@ -204,7 +210,7 @@ def _dependence(subject: str, expressions: Sequence[str], picture: Path | None) 
 
     try:
         function, arguments = example_call(subject, expressions)
-        found = mlirad.dependence(function, *arguments)
+        found = mlirad.dependence(function, *_as_textbooks_mean(arguments))
     except (NoExample, CompileError) as error:
         print(error)
         return 2 if isinstance(error, NoExample) else 1

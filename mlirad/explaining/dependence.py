@@ -124,7 +124,7 @@ def _paths(kernel: Callable[..., Any], args: Any, counts: Any) -> Any:
         return kernel(args, counts)
     except DifferentiationError as error:
         why = error.message.partition("cannot be found: ")[2]
-        message = f"what reaches what differs between calls: {why}" if why else error.message
+        message = f"what reaches what cannot be said for all calls: {why}" if why else error.message
         hint = "mlirad.trace shows what reaches what in one call"
         if "loop" in why:
             hint = f"write a loop with a fixed number of trips, and an `if` for `while` and `break`; {hint}"

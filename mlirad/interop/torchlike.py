@@ -92,8 +92,7 @@ def operation(function: Callable[..., Any]) -> Callable[..., Any]:
 class _Context:
     """The object in which `Function.forward` leaves tensors and other attributes for `backward`."""
 
-    def __init__(self) -> None:
-        self.saved_tensors: tuple[Any, ...] = ()
+    saved_tensors: tuple[Any, ...] = ()
 
     def save_for_backward(self, *tensors: Any) -> None:
         self.saved_tensors = tensors

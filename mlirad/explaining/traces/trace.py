@@ -43,7 +43,7 @@ class Trace(Sweeps):
     _repr_html_ = html
 
 
-def trace(function: Callable[..., Any], *args: Any, direction: Sequence[Any] | None = None, **kwargs: Any) -> Trace:
+def trace(function: Callable[..., Any], *args: Any, direction: Any = None, **kwargs: Any) -> Trace:
     """What a call of `function` computes, step by step, and the derivatives of each step.
 
     args, kwargs: numbers, arrays, and containers of them; derivatives are taken by all floats and complex numbers in
@@ -89,10 +89,10 @@ def recorded_call(
     return recorder.wengert, value
 
 
-def _tangents(recorded: WengertList, direction: Sequence[Any] | None) -> dict[int, Any]:
+def _tangents(recorded: WengertList, direction: Any) -> dict[int, Any]:
     if direction is None:
         return {}
-    given = [np.asarray(each) for each in tree.leaves(tuple(direction))]
+    given = [np.asarray(each) for each in tree.leaves(direction)]
     shapes, wanted = [each.shape for each in given], [np.shape(each.value) for each in recorded.arguments]
     if shapes != wanted:
         raise ValueError(f"direction: the floats of the arguments have shapes {wanted}, and the tangents {shapes}")

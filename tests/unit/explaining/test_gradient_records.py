@@ -206,3 +206,13 @@ def test_arguments_by_keyword() -> None:
     found = [trace.cotangents[each.number] for each in arguments]
     np.testing.assert_allclose(found, [slopes["p"]["a"], 1.0, slopes["k"], slopes["x"]])
     np.testing.assert_allclose(trace.tangents[trace.steps[-1].variable.number], slopes["k"])
+
+
+def test_integers_in_the_terminal_are_floats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("def f(x, y):\n    return x * y\n")
+    assert main(["grads", f"{program}:f", "2", "5"]) == 0
+    assert main(["dependence", f"{program}:f", "2", "5"]) == 0
+    shown = capsys.readouterr().out
+    assert "x    5" in shown and shown.endswith("   x  y\ny  x  x\n")
+    assert mlirad.trace(lambda x: x * x, 3.0, direction=0.5).tangents[1] == 3.0
