@@ -1,6 +1,6 @@
-"""Reads: nothing. Writes: the time of a call whose work is nothing, by number and nesting of its arrays. Leaves: 0.
+"""Reads: nothing. Writes: the time of a call that does no work, by number and nesting of its arrays. Leaves: 0.
 
-Peers: the same in NumPy, JAX, and Numba, which takes no dicts of arrays and lists.
+Peers: the same in NumPy, JAX, and Numba, which does not take dicts of arrays and lists.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def gradients(x):
 
 
 def warmed(kernel, *arguments):
-    """A kernel that was called so often that its calls go without Python."""
+    """A kernel that was called often enough that its calls bypass Python."""
     for _ in range(5):
         kernel(*arguments)
     return kernel

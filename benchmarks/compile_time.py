@@ -1,6 +1,6 @@
 """Reads: nothing. Writes: how long first calls take, the stages, and growth with the program. Leaves: 0.
 
-In a warm process with nothing cached, by the processor's time and by the clock. Peer: JAX, whose tracing and compiling
+In a warm process with nothing cached, in processor time and in wall-clock time. Peer: JAX; its tracing and compiling
 are timed in the same way, one contender after the other.
 """
 
@@ -48,7 +48,7 @@ def timed(work: Callable[[], object]) -> Took:
 
 
 def first_calls(contenders: dict[str, Callable[[], object]], rounds: int = 5) -> dict[str, Took]:
-    """The shortest of some first calls of each, in turns. A contender makes a new function each time."""
+    """The shortest of several first calls of each contender, in turns. A contender makes a new function each time."""
     for work in contenders.values():
         work()  # starts what is started once
     calls: dict[str, list[Took]] = {name: [] for name in contenders}
@@ -65,7 +65,7 @@ def fresh(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def made(source: str, name: str, numpy: Any = np) -> Callable[..., Any]:
-    """The function `program` of a text, which is found as if it stood in a file."""
+    """The function `program` of a text, which is found as if it were in a file."""
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     space: dict[str, Any] = {"np": numpy}
     exec(compile(source, name, "exec"), space)
@@ -73,13 +73,13 @@ def made(source: str, name: str, numpy: Any = np) -> Callable[..., Any]:
 
 
 def unrolled(lines: int) -> Callable[..., Any]:
-    """A program without loops: so many lines of three operations each."""
+    """A program without loops: this many lines of three operations each."""
     source = "def program(x):\n" + "    x = 1.5 * np.sin(x) + x\n" * lines + "    return x\n"
     return made(source, f"<unrolled {lines}>")
 
 
 def model(numpy: Any = np) -> Callable[..., Any]:
-    """Some 300 operations on arrays, products of matrices among them, written out."""
+    """Some 300 operations on arrays, including matrix products, written out."""
     source = "def program(w, b, h):\n" + LAYER * LAYERS + "    return np.sum(h * h)\n"
     return made(source, "<model>", numpy)
 

@@ -1,4 +1,4 @@
-"""Reads: images and filters at random. Writes: times of convolutions, and of sums of their squares with both gradients.
+"""Reads: random images and filters. Writes: times of convolutions, and of sums of their squares with both gradients.
 Leaves: 0.
 
 The peer is PyTorch on one thread of the same processor, if it is installed.

@@ -1,4 +1,4 @@
-"""What derivatives cost in forward and in reverse mode, for n inputs and m outputs: counted, and timed.
+"""The cost of derivatives in forward and in reverse mode, for n inputs and m outputs: counted and timed.
 
 python benchmarks/cost_of_modes.py [--sizes 8x8 64x1] [--time]
 
@@ -27,7 +27,7 @@ SIZES = ("1x1", "64x1", "1x64", "8x8", "64x64")
 
 
 def f(x, w):
-    """n inputs, m outputs, each of which depends on all inputs."""
+    """n inputs and m outputs; each output depends on all inputs."""
     y = np.zeros(w.shape[0])
     for i in range(w.shape[0]):
         for j in range(w.shape[1]):
@@ -45,7 +45,7 @@ def vjp(x, w, g):
 
 
 class OperationCount(Watch):
-    """Counts the numbers that arithmetic gives."""
+    """Counts the numbers that arithmetic computes."""
 
     def __init__(self) -> None:
         self.operations = 0

@@ -1,10 +1,10 @@
-"""Reads: how many rounds (1,000 without a number), and which scenarios. Writes: what was run, and what of it was wrong.
+"""Reads: how many rounds (1,000 without a number), and which scenarios. Writes: what was run, and what was wrong.
 Leaves: 0, or 1 if an answer was wrong, a process crashed or one hung.
 
     python benchmarks/endurance.py [rounds] [scenario ...]
 
-Threads, forks and processes at their worst, in short rounds: each scenario runs in a process of its own, one round
-after the other, and checks every answer against NumPy.
+Threads, forks and processes under stress, in short rounds: each scenario runs in a separate process, one round after
+the other, and compares every answer with NumPy.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ COUNTED = ("calls", "compilations", "forks", "wrong")
 
 @dataclass
 class Tally:
-    """What was done, and what went wrong. Threads count in it side by side."""
+    """What was done, and what went wrong. Several threads count in it."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -56,14 +56,14 @@ class Tally:
             self.counts[name] += count
 
     def check(self, found: Any, expected: Any) -> None:
-        """All numbers here are such that nothing is rounded."""
+        """All numbers are chosen so that nothing is rounded."""
         self.add("calls")
         if not np.array_equal(found, expected):
             self.add("wrong")
             print(f"found {found}, expected {expected}", file=sys.stderr)
 
     def rounds(self, count: int) -> Iterator[int]:
-        """The rounds; prints the number done after every hundred."""
+        """The rounds; prints the number of finished rounds after every hundred."""
         for number in range(count):
             yield number
             if (number + 1) % 100 == 0:
@@ -71,7 +71,7 @@ class Tally:
 
     @contextmanager
     def noticing(self):
-        """Whatever is raised is wrong."""
+        """Counts every exception as wrong."""
         try:
             yield
         except BaseException:  # noqa: BLE001  (also what ends a thread)
@@ -80,7 +80,7 @@ class Tally:
 
 
 def together(count: int, work: Callable[[int], None], tally: Tally) -> None:
-    """So many threads, which begin at one time."""
+    """This many threads, which start at the same time."""
     barrier = threading.Barrier(count)
 
     def run(number: int) -> None:
@@ -97,7 +97,7 @@ def together(count: int, work: Callable[[int], None], tally: Tally) -> None:
 
 @contextmanager
 def beside(works: list[Callable[[], None]], tally: Tally):
-    """Threads that do these works again and again meanwhile."""
+    """Threads that repeat this work meanwhile."""
     is_over = threading.Event()
 
     def run(work: Callable[[], None]) -> None:
@@ -117,7 +117,7 @@ def beside(works: list[Callable[[], None]], tally: Tally):
 
 
 def in_child(work: Callable[[], None], tally: Tally) -> None:
-    """Fork; the child does the work, and is given up if that takes too long."""
+    """Fork; the child does the work, and is abandoned if that takes too long."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -126,7 +126,7 @@ def in_child(work: Callable[[], None], tally: Tally) -> None:
             before = tally.counts["wrong"]
             work()
             status = int(tally.counts["wrong"] != before)
-        except BaseException:  # noqa: BLE001  (nothing may leave a child but its status)
+        except BaseException:  # noqa: BLE001  (only its status may leave a child)
             traceback.print_exc()
         finally:
             os._exit(status)
@@ -146,7 +146,7 @@ def compile_anew(weight: float, x: np.ndarray, tally: Tally) -> None:
 
 
 def one_kernel(rounds: int, tally: Tally) -> None:
-    """Eight threads call one new kernel, from its first call on."""
+    """Eight threads call a new kernel, from its first call on."""
     for number in tally.rounds(rounds):
         kernel = mlirad.grad(weighted(number + 1.0))
 
@@ -160,14 +160,14 @@ def one_kernel(rounds: int, tally: Tally) -> None:
 
 
 def eight_kernels(rounds: int, tally: Tally) -> None:
-    """Eight threads compile a gradient each, all of other functions and sizes."""
+    """Eight threads each compile a gradient, of different functions and sizes."""
     sys.setswitchinterval(1e-5)  # so that they are at different passes
     for number in tally.rounds(rounds):
         together(8, lambda thread, n=number: compile_anew(8.0 * n + thread, np.arange(2.0 + thread), tally), tally)
 
 
 def forks_while_compiling(rounds: int, tally: Tally) -> None:
-    """Forks while two threads compile and one calls; the child calls what there is, and compiles."""
+    """Forks while two threads compile and one calls; the child calls existing kernels, and compiles."""
     rng = random.Random(1)
     kernel = mlirad.jit(weighted(WEIGHT))
     kernel(X)
@@ -191,7 +191,7 @@ def shared_work(x: np.ndarray) -> np.ndarray:
 
 
 def threads_of_threads(rounds: int, tally: Tally) -> None:
-    """Eight threads call one kernel whose work threads share, of another number in each round."""
+    """Eight threads call a kernel that shares its work among threads, a different number in each round."""
     kernel, x, expected = shared_kernel(tally)
 
     def work(_: int) -> None:
@@ -204,7 +204,7 @@ def threads_of_threads(rounds: int, tally: Tally) -> None:
 
 
 def forks_beside_shared_work(rounds: int, tally: Tally) -> None:
-    """Forks while two threads call kernels whose work threads share; the child calls too, and forks."""
+    """Forks while two threads call kernels that share their work among threads; the child calls too, and forks."""
     kernel, x, expected = shared_kernel(tally)
     mlirad.set_num_threads(3)
 
@@ -221,7 +221,7 @@ def forks_beside_shared_work(rounds: int, tally: Tally) -> None:
 
 
 def shared_kernel(tally: Tally) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray, np.ndarray]:
-    """A kernel, its argument, and what it gives; of many blocks, as they are short here."""
+    """A kernel, its argument and its result; it has many blocks, because they are short here."""
     parallel_nest.BLOCK = 1 << 12
     kernel, x = mlirad.jit(shared_work, parallel=True, cache=False), np.linspace(0.0, 9.0, 20_000)
     expected = kernel(x)
@@ -245,7 +245,7 @@ def fresh(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def one_cold_cache(rounds: int, tally: Tally) -> None:
-    """Four processes compile the same at one time, with one cache on disk, which is empty when a round begins."""
+    """Four processes compile the same function at once, with one disk cache, which is empty when a round begins."""
     context = multiprocessing.get_context("fork")
     ready, done = (context.Barrier(5, timeout=PATIENCE) for _ in range(2))
     totals = context.RawArray("q", len(tally.counts))

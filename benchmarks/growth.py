@@ -1,10 +1,10 @@
 """Reads: nothing. Writes: time and memory of gradients of loops, over three decades of operations. Leaves: 0.
 
-Peers: the adjoint written by hand, compiled by Numba, and JAX up to the size whose compilation and first call take it
-a minute. JAX's time is for the gradient as it is usually written there (`lax` loops and `.at[].set`).
+Peers: the adjoint written by hand and compiled by Numba, and JAX up to the size at which its compilation and first call
+take a minute. JAX's gradient is written as usual for JAX (`lax` loops and `.at[].set`).
 
-Prints a table. Of a gradient's memory it shows what `last_memory()` reports (the tape, above all), and by how much one
-call raises the resident set at its highest, which is less where compilation has left memory free that is used again.
+Prints a table. For a gradient's memory it shows the figure of `last_memory()` (mostly the tape), and the peak growth of
+the resident set in one call, which is less if compilation has left free memory to reuse.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ def jax_gradient(program: ModuleType) -> Callable[..., Any]:
 
 
 def difference(x: Any, y: Any) -> float:
-    """The largest relative to the largest."""
+    """The largest difference, relative to the largest number."""
     pairs = zip(x, y, strict=True) if isinstance(x, tuple) else [(x, y)]
     return max(float(np.max(np.abs(a - b)) / np.max(np.abs(b))) for a, b in pairs)
 
 
 def rises(program: ModuleType, size: int) -> list[int | None]:
-    """By how much one call of the gradient raises the resident set at its highest, mlirad's and the one by hand."""
+    """The peak growth of the resident set in one call of the gradient, for mlirad and for the adjoint by hand."""
     arguments = program.arguments(size)
     return [high_water(partial(prepare, program, arguments)) for prepare in (prepare_mlirad, prepare_numba)]
 
@@ -78,7 +78,7 @@ def rises(program: ModuleType, size: int) -> list[int | None]:
 def rows(
     program: ModuleType, memory: Mapping[int, list[int | None]], patience: float, budget: float
 ) -> Iterator[list[str]]:
-    """What the columns are for each size: numbers, and "-" for what was not measured."""
+    """The columns for each size: numbers, and "-" if not measured."""
     ours, function = gradient(program), mlirad.jit(program.loss)
     peer = jax_gradient(program) if patience > 0 and program.jax_loss is not None else None
     for size, raised in memory.items():

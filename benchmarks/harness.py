@@ -1,7 +1,8 @@
 """Reads: callables that do the same work. Writes: a table. Leaves: their shortest times, taken in turns in one process.
 
-Turns, because a machine's speed drifts: whatever slows one contender slows its neighbours of the same round too. The
-shortest, because other work on the machine can only add. Only ratios are comparable from one machine to the next.
+They take turns because a machine's speed drifts: whatever slows one contender also slows the others of the same round.
+The shortest time counts, because other work on the machine can only add to it. Only ratios are comparable between
+machines.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from pathlib import Path
 Work = Callable[[], object]
 
 MINIMUM_SAMPLE = 2e-3  # seconds; shorter calls are repeated, so that the clock does not matter
-ENOUGH = 2.0  # seconds, after which the usual length of a call is not looked for any longer
-PAUSE = 1e-3  # seconds before each sample: on a busy machine, who runs long without a rest is interrupted
+ENOUGH = 2.0  # seconds after which the search for the usual length of a call ends
+PAUSE = 1e-3  # seconds before each sample: on a busy machine, a process that runs long without a rest is interrupted
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
@@ -36,11 +37,11 @@ def elapsed(work: Work, calls: int) -> float:
 
 
 def shortest(contenders: Mapping[str, Work], rounds: int = 25, budget: float = 20.0) -> dict[str, float]:
-    """Seconds a call. Every contender is called once before, which compiles it; `budget` bounds the sum in seconds."""
+    """Seconds per call. Each contender is first called once, to compile it; `budget` limits the sum, in seconds."""
     once: dict[str, float] = {}
     for name, work in contenders.items():
         work()
-        # More than one: what a caller prepares at its third call, say, would be taken for the call.
+        # More than one: otherwise work that is prepared at, say, the third call would count as part of the call.
         first = [elapsed(work, 1)]
         while len(first) < 5 and sum(first) < ENOUGH:
             first.append(elapsed(work, 1))
@@ -71,7 +72,7 @@ def print_ratios(title: str, times: Mapping[str, float]) -> None:
 
 
 def high_water(prepare: Callable[[], Work]) -> int | None:
-    """Bytes by which one call raises the process's resident memory at its highest; None where Linux does not tell.
+    """The peak growth of the process's resident memory in one call, in bytes; None if Linux does not report it.
 
     In a child process, so that nothing is kept from earlier calls. `prepare` compiles, which is not counted.
     """

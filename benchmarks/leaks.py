@@ -3,7 +3,7 @@ go on. Leaves: 0.
 
     MLIRAD_CACHE=0 python benchmarks/leaks.py [fraction]
 
-All of it, 1e6 calls, 1e4 exceptions and 1e4 compilations, takes some ten minutes, which the compilations take.
+The whole run, 1e6 calls, 1e4 exceptions and 1e4 compilations, takes about ten minutes, mostly for the compilations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def element(x, i):
 
 
 def gradient_of_another():
-    """Compiles: the function goes when it has been called, and its code with it."""
+    """Compiles a function, calls it and drops it together with its code."""
     mlirad.grad(lambda x: np.sum(np.sin(x) * x))(X)
 
 
@@ -55,7 +55,7 @@ def failure_of(function: Callable[..., Any]) -> Work:
 
 
 def watch(name: str, work: Work, count: int) -> None:
-    """Run it `count` times, after a tenth of that. For each fifth: the resident set, and by how much it has grown."""
+    """Run it `count` times, after a warm-up of a tenth. For each fifth: the resident set and its growth."""
     print(f"\n{count:,} {name}")
     for _ in range(max(1, count // 10)):
         work()

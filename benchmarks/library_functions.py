@@ -1,8 +1,8 @@
-"""Reads: a million random numbers. Writes: NumPy's processor time of library functions, and what mlirad's value and
-gradient take of it. Leaves: 0.
+"""Reads: a million random numbers. Writes: NumPy's processor time of library functions, and mlirad's times for value
+and gradient relative to it. Leaves: 0.
 
-The gradient is of the sum of the squares of the value, beside the value. Processor time, because other work on the
-machine is not in it; the shortest of several calls, taken in turns.
+The gradient is of the sum of the squares of the value, relative to the value. It measures processor time, which does
+not include other work on the machine: the shortest of several calls, taken in turns.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
     "einsum": lambda x: np.einsum("ij,ij->i", np.reshape(x, (1000, -1)), np.reshape(x, (1000, -1))),
 }
 DISCRETE = frozenset({"argsort", "searchsorted", "digitize", "histogram", "isin"})
-"""Functions through which no derivative flows."""
+"""Functions without derivatives."""
 
 
 def seconds(contenders: Mapping[str, Callable[[], Any]]) -> dict[str, float]:

@@ -1,8 +1,9 @@
-"""The memory and time of gradients that keep less: checkpointed functions, parts of a batch, budgets. Prints tables.
+"""The memory and time of memory-saving gradients: checkpointed functions, parts of a batch, budgets. Prints tables.
 
     python benchmarks/memory.py
 
-The memory of a call is what `last_memory()` says: exact, and the same in every run. Times are the shortest of three.
+The memory of a call is the figure of `last_memory()`: exact, and the same in every run. Times are the shortest of
+three.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def network(helper: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def until(x, n):
-    """A `while`, whose state is an array of 128 numbers."""
+    """A `while` with a state of 128 numbers."""
     k = 0.0
     while k < n:
         x = np.sin(x * 1.1) + 0.3
@@ -54,7 +55,7 @@ def measured(kernel: Any, args: Sequence[Any]) -> tuple[float, int]:
 
 
 def table(rows: Sequence[tuple[str, Any]], args: Sequence[Any]) -> None:
-    """Each gradient beside the first one."""
+    """Compares each gradient with the first one."""
     first: tuple[float, int] | None = None
     print("| | memory, KB | of the plain one | time of the plain one |\n|---|---:|---:|---:|")
     for name, kernel in rows:

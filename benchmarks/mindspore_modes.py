@@ -1,9 +1,9 @@
-"""MindSpore's three claims, measured on `mlirad.interop.mindspore`: the speed of compiled derivatives against those op
-by op, the memory that recomputation and accumulation save, and the precision of derivatives. Prints tables.
+"""Measures MindSpore's three claims on `mlirad.interop.mindspore`: the speed of compiled derivatives compared with
+op-by-op ones, the memory that recomputation and accumulation save, and the precision of derivatives. Prints tables.
 
     python benchmarks/mindspore_modes.py
 
-Times are the shortest, taken in turns; memory is what `last_memory()` says.
+Times are the shortest, taken in turns; memory is the figure of `last_memory()`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def layer_arguments(batch: int, dtype: Any) -> tuple[Tensor, ...]:
 
 
 class Deep(nn.Cell):
-    """Blocks of two layers, each of which may be recomputed."""
+    """Blocks of two layers; each block may be recomputed."""
 
     def __init__(self, recomputes: bool):
         super().__init__()
@@ -105,7 +105,7 @@ def memory() -> None:
     ):
         network = Deep(recomputes)
         arrays = tuple(each.data for each in network.trainable_params())
-        # The kernel that ms.grad makes, as it says what memory it takes.
+        # The kernel that ms.grad makes, because it reports its memory.
         kernel = mlirad.grad(Lifted(lambda x, network=network: network(x).data, network.trainable_params()))
         kernel(arrays, Tensor(RNG.standard_normal((BATCH // parts, WIDTH)), ms.float32))
         sums = sum(each.nbytes for each in arrays) if parts > 1 else 0
@@ -115,7 +115,7 @@ def memory() -> None:
 
 
 def lecture(x: Any) -> Any:
-    """The lecture's example, whose derivative swells when it is written out."""
+    """The lecture's example; its derivative swells when it is written out."""
     y = np.exp(x)
     z = y + y * y
     return np.exp(z) + np.sin(z)
@@ -128,7 +128,7 @@ def thrice(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def precision() -> None:
-    """Errors relative to closed forms, or to float64 where there is none."""
+    """Errors relative to closed forms, or to float64 if there is none."""
     print("\n| derivative | mode | float32 | float64 | best central difference, float64 |\n|---|---|---:|---:|---:|")
     steps = 10.0 ** -np.arange(2.0, 10.0, 0.5)
     numbers: dict[str, tuple[Any, float, float, float]] = {

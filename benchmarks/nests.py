@@ -1,8 +1,8 @@
-"""Reads: nothing. Writes: of whole-array programs and their gradients, the loop nests, the bytes that these move, the
+"""Reads: nothing. Writes: for whole-array programs and their gradients, the loop nests, the bytes that they move, the
 memory of a call and its time. Leaves: 0.
 
-The bytes are those of every array that a nest reads or writes, once for nests that work on a block of rows together.
-What a cache saves beyond that is not subtracted.
+The bytes count every array that a nest reads or writes, once for nests that work on a block of rows together. Further
+savings by caches are not subtracted.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Counted:
     moved: int
 
 
-IN_CACHE = 1 << 16  # bytes, of temporaries that do not count
+IN_CACHE = 1 << 16  # bytes of temporaries that do not count
 
 
 def count(kernel: Any, arguments: tuple[Any, ...]) -> Counted:
@@ -83,7 +83,7 @@ def count(kernel: Any, arguments: tuple[Any, ...]) -> Counted:
             loop = loop.parent_op()
         for operand in op.operands:
             if hasattr(operand.type, "get_shape"):
-                # What several nests of a block of rows touch is in the cache.
+                # Memory that several nests of a block of rows touch is in the cache.
                 place = (op.parent, base_of(operand)) if is_block else (op, operand)
                 moved[place] = 0 if bytes_of(base_of(operand)) <= IN_CACHE else trips * bytes_of(operand)
     return Counted(len(found), sum(moved.values()))
@@ -113,7 +113,7 @@ def programs(n: int) -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]
 
 
 def middle(works: list[Callable[[], object]], budget: float) -> list[float]:
-    """Seconds of the processor a call, the contenders in turns."""
+    """Processor seconds per call, the contenders in turns."""
     samples: list[list[float]] = [[] for _ in works]
     for work in works:
         work()

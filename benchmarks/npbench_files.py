@@ -1,7 +1,7 @@
-"""Reads: a clone of NPBench. Writes: which of its kernels compile as they stand, values and gradients. Leaves: 0.
+"""Reads: a clone of NPBench. Writes: which of its kernels compile unchanged, values and gradients. Leaves: 0.
 
 Each `*_numpy.py` of NPBench is imported from the clone and called in a compiled function, on the arrays that NPBench
-itself makes, of smaller sizes than its own (SIZES; `--preset S` takes NPBench's). The results, and the arrays that the
+itself makes, but of smaller sizes (SIZES; `--preset S` takes NPBench's sizes). The results, and the arrays that the
 kernel changes, are compared with those of the plain call (to 1e-10 of the largest element, single precision to 1e-4).
 The gradient, of a weighted sum of all of them by all floating and complex arguments, is compared with differences in
 two directions, taken in 64 bits: to 2e-5, single precision to 1e-2 (batch normalisation enlarges its rounding).
@@ -44,14 +44,15 @@ SIZES: Mapping[str, Mapping[str, float]] = {
     "resnet": {"N": 8, "W": 8, "H": 8, "C1": 8, "C2": 4},
     "spmv": {"M": 40, "N": 40, "nnz": 160},
     "stockham_fft": {"R": 2, "K": 6},
-    "nbody": {"N": 8, "tEnd": 0.25},  # later its slopes are of the size 1e7, as orbits diverge
+    "nbody": {"N": 8, "tEnd": 0.25},  # later its slopes are of size 1e7, because orbits diverge
 }
 
 JUMPS: Mapping[str, str] = {"azimint_hist": "radius", "azimint_naive": "radius"}
-"""Arguments by which there is no derivative to compare: at a bin's border the result jumps."""
+"""Arguments without a derivative to compare: at a bin's border the result jumps."""
 
 STEPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
-"""Of the differences; what two steps in a row agree on best is taken, as kernels differ in curvature and in jumps."""
+"""Step sizes of the differences; kernels differ in curvature and in jumps, so the best agreement of two steps
+counts."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Benchmark:
     args: tuple[Any, ...]
     changed: tuple[int, ...]
     wrt: tuple[int, ...]
-    """The arguments that derivatives are asked by."""
+    """The arguments to differentiate by."""
 
 
 def benchmark(root: Path, name: str, preset: str | None) -> Benchmark:
@@ -99,7 +100,7 @@ def benchmark(root: Path, name: str, preset: str | None) -> Benchmark:
 
 
 def outcome(results: Any, args: Sequence[Any], changed: Sequence[int]) -> list[np.ndarray]:
-    """What a call gave, and what it made of its arguments."""
+    """The results of a call, and its changed arguments."""
     return [*([] if results is None else leaves(results)), *(np.asarray(args[i]) for i in changed)]
 
 
@@ -165,7 +166,7 @@ def _size(array: np.ndarray) -> float:
 
 @contextmanager
 def _in_64_bits(kernel: Callable[..., Any]) -> Iterator[None]:
-    """Let a kernel that makes arrays of single precision make them of double precision."""
+    """Let a kernel that creates single-precision arrays create double-precision ones."""
     names = kernel.__globals__
     names["np"] = SimpleNamespace(**vars(np) | {"float32": np.float64})
     try:

@@ -1,9 +1,9 @@
-"""Reads: five corpora of programs. Writes: how many of the NumPy calls that occur in them are compiled. Leaves: 0.
+"""Reads: five corpora of programs. Writes: how many of their NumPy calls are compiled. Leaves: 0.
 
 The calls are found in the ast: functions of NumPy under the names that a file imports them by (`autograd.numpy` and
 `jax.numpy` are taken for NumPy), and methods that only arrays have. The table of `mlirad coverage` decides whether a
-function is compiled; where the table says no, its sample is run again. SciPy and scikit-learn are read where they are
-installed: only functions that use nothing but NumPy and Python's own modules count.
+function is compiled; where the table says no, its sample is run again. The installed SciPy and scikit-learn are read:
+only functions that use just NumPy and Python's own modules count.
 
     python benchmarks/numpy_occurrences.py npbench=DIR autograd=DIR/tests gradbench=DIR
 """
@@ -53,7 +53,7 @@ SAMPLES: dict[str, Callable[[Any], Any]] = {
     "np.linalg.norm": lambda x: np.linalg.norm(x),
     "np.polynomial.polynomial.polyval": lambda x: np.polynomial.polynomial.polyval(x, x[:2]),
 }
-"""Programs for what the table of `mlirad coverage` has no sample of, beside NumPy's classes of numbers."""
+"""Programs for functions without a sample in the table of `mlirad coverage`, and NumPy's classes of numbers."""
 
 
 def _filled(array: Any, x: Any) -> Any:
@@ -93,7 +93,7 @@ def _runs(program: Callable[[Any], Any]) -> bool:
 
 
 def calls_in(tree: ast.AST, homes: dict[str, str]) -> Iterator[str]:
-    """The functions that are called, as `np.sum`, and the methods, as `x.sum`."""
+    """The called functions, like `np.sum`, and methods, like `x.sum`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (name := _called(node.func, homes)) is not None:
             yield name
@@ -114,7 +114,7 @@ def _called(node: ast.expr, homes: dict[str, str]) -> str | None:
 
 
 def imports(tree: ast.AST) -> dict[str, str]:
-    """What the names mean that a file imports."""
+    """The imported names of a file, with their dotted names."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -140,7 +140,7 @@ def of_files(paths: Iterator[Path]) -> Counter[str]:
 
 
 def of_pure_functions(package: str) -> Counter[str]:
-    """Of the functions of an installed package that use NumPy and Python's own modules only."""
+    """The calls in functions of an installed package that use only NumPy and Python's own modules."""
     spec = importlib.util.find_spec(package)
     assert spec is not None and spec.origin is not None
     found: Counter[str] = Counter()
@@ -157,7 +157,7 @@ def of_pure_functions(package: str) -> Counter[str]:
 
 
 def _is_pure(node: ast.FunctionDef, homes: dict[str, str], own: set[str]) -> bool:
-    """Whether a function uses, of what its file imports and defines, NumPy and Python's own modules only."""
+    """Whether a function uses, of its file's imports and definitions, only NumPy and Python's own modules."""
     names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
     used = {homes[name].partition(".")[0] for name in names & set(homes)}
     return "numpy" in used and not names & (own - {node.name}) and used <= {"numpy", *sys.stdlib_module_names}
@@ -167,7 +167,7 @@ def _is_pure(node: ast.FunctionDef, homes: dict[str, str], own: set[str]) -> boo
 
 
 def group(name: str) -> str:
-    """What a call is counted with: "" for NumPy at large."""
+    """The group of a call: "" for NumPy in general."""
     home, _, short = name.rpartition(".")
     if home in _APART:
         return _APART[home]

@@ -1,4 +1,4 @@
-"""Reads: nothing. Writes: which public functions of others compile as they stand, and why the rest do not. Leaves: 0.
+"""Reads: nothing. Writes: which public functions of other packages compile unchanged, and why others do not. Leaves: 0.
 
 Each function of `other_peoples_functions.py` is imported from its package and called in a compiled function. Its values
 are compared with those of the plain call, and its derivatives, in reverse mode, with differences in two directions. A
@@ -27,7 +27,7 @@ import mlirad
 from mlirad.errors import CompileError
 
 RIGHT = "value and derivative"
-VALUE_ONLY = "value"  # of what gives no floats
+VALUE_ONLY = "value"  # for functions that return no floats
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def is_float(value: Any) -> bool:
 
 
 def judged(case: Case) -> Verdict:
-    """What becomes of one function."""
+    """The outcome for one function."""
     began = time.perf_counter()
     try:
         with warnings.catch_warnings():
@@ -67,7 +67,7 @@ def judged(case: Case) -> Verdict:
             return _judged(case, began)
     except CompileError as error:
         return Verdict(case, "refused", reason(error), time.perf_counter() - began)
-    except Exception as error:  # noqa: BLE001  a report: what is no refusal is an error of the compiler, and counted so
+    except Exception as error:  # noqa: BLE001  a report: other exceptions than refusals count as errors of the compiler
         return Verdict(case, "error", f"{type(error).__name__}: {error}"[:300], time.perf_counter() - began)
 
 
@@ -130,7 +130,7 @@ def difference(
 
 
 def reason(error: CompileError) -> str:
-    """Why a function is refused: for the code of a library, what in it is not compiled."""
+    """Why a function is refused: for library code, the unsupported part of it."""
     hint = error.hint or ""
     marker = "its code uses what is not compiled: "
     return hint.partition(marker)[2].rstrip(")") if marker in hint else error.message

@@ -1,8 +1,8 @@
-"""Reads: nothing. Writes: nothing. Leaves: `CASES`, public functions of others and the arguments to call them with.
+"""Reads: nothing. Writes: nothing. Leaves: `CASES`, public functions of other packages, with arguments.
 
-Functions of SciPy, scikit-learn, numpy.polynomial and other packages that compute with NumPy, or with Python's numbers
-alone. They are imported, and none of their code stands here. Floats and arrays of floats in `args` are differentiated;
-`keywords` are constants.
+Functions of SciPy, scikit-learn, numpy.polynomial and other packages that compute only with NumPy or Python's numbers.
+They are imported; none of their code is here. Floats and arrays of floats in `args` are differentiated; `keywords` are
+constants.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reads: nothing. Writes: the time of work on large arrays, by one thread and by all there are. Leaves: 0.
+"""Reads: nothing. Writes: the time of work on large arrays, with one thread and with all threads. Leaves: 0.
 
-Peers: the same in Numba, with `parallel=True` and `prange`, without fast-math, as mlirad; its gradient is by hand.
-NumPy's product calls its BLAS, with as many threads as the environment allows.
+Peers: the same in Numba, with `parallel=True` and `prange`, and, like mlirad, without fast-math; its gradient is
+written by hand. NumPy's product calls its BLAS, with as many threads as the environment allows.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def compare(title, one, shared, numba_pair, arguments, check):
 
 
 def print_processor_time(works):
-    """Also on a busy machine this tells what sharing costs, and how much of the work others than the caller do."""
+    """Shows, even on a busy machine, the cost of sharing, and how much of the work other threads than the caller do."""
     for name, work in works.items():
         times: list[tuple[float, float]] = []
         for _ in range(15):

@@ -1,15 +1,15 @@
-"""Reads: nothing. Writes: gradients beside peers' in ratios, losses first. Leaves: 0.
+"""Reads: nothing. Writes: the times of gradients as ratios to peers, worst first. Leaves: 0.
 
     python benchmarks/peers.py --make ENV    # an environment of Python 3.12 or newer with the peers; then run in it:
     ENV/bin/python benchmarks/peers.py [names] [--memory]
 
 Peers: JAX, PyTorch, adjoints by hand compiled by Numba (with and without its `fastmath`), and C by hand (gcc, whose
--ffast-math calls the vector functions of libmvec). Those that are not installed are left out. All gradients are
-compared before they are timed.
+-ffast-math calls the vector functions of libmvec). Peers that are not installed are skipped. All gradients are compared
+before they are timed.
 
 Contenders take turns in one process on one core, each with one thread. The figure is the median of processor time, as
-a ratio to mlirad's. Compile time is the first call's, less a later one's; memory is the most by which a call raises the
-resident set, in a process of its own.
+a ratio to mlirad's. Compile time is the time of the first call minus that of a later one; memory is the peak growth of
+the resident set in a call, in a separate process.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ONE_THREAD = {
     "MLIRAD_CACHE": "0",  # the first call compiles
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
-LOOP_SIZES = 2  # of a loop program, the second and the third size: the first is a matter of calls
+LOOP_SIZES = 2  # for a loop program, the second and third size: calls dominate the first
 
 
 # --- contenders: each gives the gradient of a workload at arguments, as a function without arguments ---------------
@@ -158,7 +158,7 @@ def processor_time(work: Work, calls: int) -> float:
 
 
 def first_call(make: Callable[[], Work | None]) -> tuple[Work | None, float]:
-    """The contender, called twice, and what its first call takes more than the second, in seconds."""
+    """The contender, called twice, and how much longer its first call takes than the second, in seconds."""
     start = time.perf_counter()
     work = make()
     if work is None:
@@ -171,7 +171,7 @@ def first_call(make: Callable[[], Work | None]) -> tuple[Work | None, float]:
 
 
 def peak(name: str, size: int, contender: str) -> int | None:
-    """Bytes by which a call raises the resident set, in a process of its own."""
+    """The growth of the resident set in a call, in bytes, in a separate process."""
     command = [sys.executable, __file__, name, "--peak", contender, "--size", str(size)]
     told = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(told.stdout.splitlines()[-1])
@@ -194,7 +194,7 @@ def sizes_of(name: str) -> Sequence[int]:
 
 
 class Measured:
-    """Of a workload at one size: processor time of each contender, compile time, memory."""
+    """For a workload at one size: processor time of each contender, compile time, memory."""
 
     def __init__(self, name: str, size: int, budget: float, with_memory: bool):
         program = program_of(name)
@@ -211,7 +211,7 @@ class Measured:
         self.memory = {each: peak(name, size, each) for each in works} if with_memory else {}
 
     def ratio(self, peer: str) -> float | None:
-        """How much more time the peer takes: below 1, mlirad loses."""
+        """How many times as long the peer takes: below 1, mlirad is slower."""
         return self.times[peer] / self.times[FAST.get(peer, "mlirad")] if peer in self.times else None
 
     @property
@@ -237,7 +237,7 @@ COLUMNS = (
 
 
 def table(found: Sequence[Measured]) -> Iterator[str]:
-    """In Markdown, losses first."""
+    """A table in Markdown, the worst ratios first."""
     yield f"| {' | '.join(COLUMNS)} |"
     yield "|---" + "|---:" * (len(COLUMNS) - 1) + "|"
     for each in sorted(found, key=lambda measured: measured.worst):
@@ -257,7 +257,7 @@ def _mean(ratios: Sequence[float]) -> str:
 
 
 def make_environment(folder: Path) -> None:
-    """A virtual environment of the newest Python that there is, with this project and the peers."""
+    """A virtual environment with the newest available Python, this project and the peers."""
     candidates = [shutil.which(f"python3.{minor}") for minor in (13, 12)]
     candidates += sorted(map(str, Path.home().glob(".pyenv/versions/3.1[23].*/bin/python")), reverse=True)
     python = next(filter(None, candidates), sys.executable)

@@ -1,9 +1,9 @@
-"""Reads: matrices at random. Writes: how fast products are beside NumPy's on one thread, losses first. Leaves: 0.
+"""Reads: random matrices. Writes: the speed of products relative to NumPy's on one thread, worst first. Leaves: 0.
 
     OPENBLAS_NUM_THREADS=1 taskset -c 0 python benchmarks/products.py [--quick] [f32|f64|WORD of a row ...]
 
-Processor time, contenders in turns, medians. A ratio above 1 means that mlirad is faster than `np.matmul` into an array
-that exists. Values are compared first.
+Processor time, contenders in turns, medians. A ratio above 1 means that mlirad is faster than `np.matmul` into an
+existing array. Values are compared first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BUDGET = 0.4  # seconds for each contender of a row
 
 @dataclass(frozen=True)
 class Row:
-    """A product of m x k by k x n, of so many matrices, with one factor stored transposed."""
+    """A product of m x k by k x n, for this many matrices, with one factor stored transposed."""
 
     kind: str
     m: int

@@ -1,6 +1,6 @@
-"""Reads: nothing. Writes: how long a program takes to its first result, and a first call from the cache. Leaves: 0.
+"""Reads: nothing. Writes: the time of a program until its first result, and of a first call from the cache. Leaves: 0.
 
-A process is timed from its start to its end, beside one that only imports NumPy: by the clock, and by the processor.
+A process is timed from start to end, in wall-clock and processor time, and compared with one that only imports NumPy.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def fresh(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def process(program: Path, environment: Mapping[str, str]) -> tuple[float, float]:
-    """Seconds of the clock and of the processor."""
+    """Seconds of wall-clock and processor time."""
     before, start = os.times(), time.perf_counter()
     subprocess.run([sys.executable, program], check=True, env=environment, stdout=subprocess.DEVNULL)
     seconds, after = time.perf_counter() - start, os.times()

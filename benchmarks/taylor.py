@@ -1,4 +1,4 @@
-"""What the k-th derivative of a function costs: `mlirad.jet` beside nested `mlirad.jvp`.
+"""The cost of the k-th derivative of a function: `mlirad.jet` compared with nested `mlirad.jvp`.
 
     python benchmarks/taylor.py [--orders 8] [--nested 5]
 
@@ -56,7 +56,7 @@ def by_jet(function: Callable[[Any], Any], order: int) -> Callable[[Any], Any]:
 
 
 def measured(derivative: Callable[[Any], Any]) -> tuple[float, float, Any]:
-    """Seconds of the first call, which compiles, and of another one; what they give."""
+    """Seconds of the first call, which compiles, and of another one; and their results."""
     kernel = mlirad.jit(derivative, cache=False)
     start = time.perf_counter()
     found = kernel(X)

@@ -1,6 +1,6 @@
-"""Reads: nothing. Writes: the time of k pullbacks of one `mlirad.vjp`, beside k gradients and JAX. Leaves: 0.
+"""Reads: nothing. Writes: the time of k pullbacks of one `mlirad.vjp`, compared with k gradients and JAX. Leaves: 0.
 
-The forward sweep is long (a loop), so k pullbacks that ran it again would cost as much as k gradients.
+The forward sweep is long (a loop), so k pullbacks that repeated it would cost as much as k gradients.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads: nothing. Writes: the time of `mlirad.vmap` beside loops over the lanes in Numba. Leaves: 0.
+"""Reads: nothing. Writes: the time of `mlirad.vmap`, compared with loops over the lanes in Numba. Leaves: 0.
 
 A square root by Newton's iteration for each of 10,000 lanes: with trip counts that hardly differ, and with a few lanes
 that take many times as long as the others. Then functions whose lanes read arrays by indices, and loop over elements.

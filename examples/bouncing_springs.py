@@ -1,9 +1,9 @@
 """A chain of masses and springs that falls on the floor: the gradient through every `if` of its contacts.
 
 Eight masses, neighbours joined by springs with damping, fall and bounce on a floor that pushes back only where it is
-touched (Hunt and Crossley's law: the force begins from zero, so that the loss has a derivative). The stiffness of each
-spring and the speed of the throw are fitted, so that the chain's end comes to a mark. The picture is the chain at
-twelve times, from orange to blue; the floor is grey.
+touched (Hunt and Crossley's law: the force starts at zero, so the loss has a derivative). The stiffness of each spring
+and the speed of the throw are fitted so that the chain's end reaches a mark. The picture shows the chain at twelve
+times, from orange to blue; the floor is grey.
 
     python examples/bouncing_springs.py
 """
@@ -18,14 +18,14 @@ import mlirad
 
 MASSES, STEPS, H = 8, 2000, 5e-4  # the time step in seconds
 GRAVITY, FLOOR, LOSS, SPRING_DAMPING = 9.81, 5e3, 0.3, 2.0  # m/s2, N/m, s/m, N s/m
-LENGTH = 0.1  # of a spring at rest, in metres; every mass is 1 kg
-MARK = 1.9  # how far the last mass is to come, in metres
+LENGTH = 0.1  # length of a spring at rest, in metres; every mass is 1 kg
+MARK = 1.9  # the goal of the last mass, in metres
 
 
 def simulate(stiffness, throw, steps=STEPS):
     """Positions after the last step, shape (MASSES, 2), in metres, and how often a mass touched the floor.
 
-    stiffness: (MASSES - 1,), N/m. throw: the speed of all masses at first, (2,), m/s.
+    stiffness: (MASSES - 1,), N/m. throw: the initial speed of all masses, (2,), m/s.
     """
     place = np.zeros((MASSES, 2))
     speed = np.zeros((MASSES, 2))

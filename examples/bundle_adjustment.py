@@ -1,10 +1,10 @@
 """Bundle adjustment: cameras and points from the pictures of points, by a sparse Jacobian whose pattern is found.
 
 The model of the data sets "Bundle Adjustment in the Large" (Agarwal, Snavely, Seitz and Szeliski 2010): a camera is a
-rotation (an axis times an angle, Rodrigues), a translation, a focal length and two coefficients of distortion. Each
-point is seen by four of the cameras; five points were surveyed, so that the answer is unique. The residual is a loop
-over the observations. A row of its Jacobian has 12 entries, so that 12 forward sweeps give all of them, whatever the
-number of cameras and points. `scipy.optimize.least_squares` takes the sparse matrix as it is.
+rotation (an axis times an angle, Rodrigues), a translation, a focal length and two coefficients of distortion. Four of
+the cameras see each point; five points were surveyed, so the answer is unique. The residual is a loop over the
+observations. A row of its Jacobian has 12 entries, so 12 forward sweeps compute the whole Jacobian, whatever the number
+of cameras and points. `scipy.optimize.least_squares` takes the sparse matrix unchanged.
 
     python examples/bundle_adjustment.py
 """
@@ -92,7 +92,7 @@ def main():
     off_truth = np.max(np.abs(fit.x - truth))
     print(f"{fit.njev} steps: from {first:.1f} pixels to {last:.1e}; off the truth by {off_truth:.1e}")
 
-    # Self-check: the matrix is the dense Jacobian, and agrees with differences; the cameras and points are found.
+    # Self-check: the matrix equals the dense Jacobian and agrees with differences; the cameras and points are found.
     off_dense = np.max(np.abs(matrix.toarray() - mlirad.jacfwd(residual)(start, *data)))
     direction = rng.normal(size=start.size)
     change = (compiled(start + 1e-6 * direction, *data) - compiled(start - 1e-6 * direction, *data)) / 2e-6

@@ -41,7 +41,7 @@ def errors(difference, steps):
 
 
 # --- symbolically: expressions as trees --------------------------------------------------------------------------
-# ("x",), a number, or (operator, operands...). Nothing is shared, as in a formula that is written down.
+# ("x",), a number, or (operator, operands...). Nothing is shared, as in a written formula.
 
 
 def derivative(e):

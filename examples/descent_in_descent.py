@@ -1,9 +1,9 @@
 """The derivative of a gradient descent whose objective runs a gradient descent, in forward and reverse mode.
 
-A polynomial is fitted to noisy samples by gradient descent, whose step grows where it helps and is halved where it does
-not. A second descent, of the same kind, chooses how much large coefficients cost, so that the fit is good at other
-points. Both stop when they hardly move. How does that cost depend on the stretch of the samples? Each derivative, of
-the objectives as of the outcome, can be taken in either mode: four programs, one number.
+Gradient descent fits a polynomial to noisy samples; a step that helps grows, and one that does not is halved. A second
+descent of the same kind chooses the penalty for large coefficients, so that the fit is good at other points. Both stop
+when they hardly move. How does that penalty depend on the stretch of the samples? The derivatives of the objectives and
+of the outcome can each be taken in either mode: four programs, one number.
 
     python examples/descent_in_descent.py
 """
@@ -15,7 +15,7 @@ import numpy as np
 import mlirad
 
 DEGREE, SAMPLES = 4, 12
-TOLERANCE = 1e-4  # a descent stops where it moves by less
+TOLERANCE = 1e-4  # a descent stops when it moves by less
 
 
 def descent(f, derivative, x):
@@ -75,7 +75,7 @@ def main():
             slopes[inner, outer] = slope
             print(f"objectives in {inner} mode, outcome in {outer} mode: {slope:.9f}")
 
-    # Self-check: the four agree with differences of the program itself, which takes as many steps on both sides.
+    # Self-check: the four agree with differences of the program, which takes the same number of steps on both sides.
     difference = (outcome(1.2 + 1e-6)[0] - outcome(1.2 - 1e-6)[0]) / 2e-6
     error = max(abs(each - difference) for each in slopes.values())
     print(f"central differences: {difference:.9f}; off by {error:.1e} at most")

@@ -1,8 +1,8 @@
 """A variational autoencoder of scikit-learn's 1,797 handwritten digits of 8 x 8 pixels.
 
-An encoder gives each digit a normal distribution in the plane, the kernel draws a point of it (`rng.normal`), and a
-decoder gives the point's pixels (Kingma and Welling, Auto-Encoding Variational Bayes, 2014). The gradient goes through
-the draw. Afterwards the decoder shows the digits of points on a grid in the plane.
+An encoder maps each digit to a normal distribution in the plane, the kernel draws a point from it (`rng.normal`), and a
+decoder computes the point's pixels (Kingma and Welling, Auto-Encoding Variational Bayes, 2014). The gradient goes
+through the draw. Afterwards the decoder shows the digits for points on a grid in the plane.
 
     python examples/digits_autoencoder.py
 """

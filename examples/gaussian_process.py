@@ -1,8 +1,8 @@
 """Gaussian process regression: hyperparameters by the exact gradient and Hessian of the marginal likelihood.
 
-The data are scikit-learn's: the progression of diabetes in 60 patients, by ten measurements. First, targets that are
-drawn with known hyperparameters give these back, within their standard errors; then those of the patients are found.
-Value and gradient are compared with scikit-learn's own.
+The data are scikit-learn's: the progression of diabetes in 60 patients, by ten measurements. First, known
+hyperparameters are recovered from targets drawn with them, within their standard errors. Then the hyperparameters for
+the patients are found. Value and gradient are compared with scikit-learn's.
 
     python examples/gaussian_process.py
 """
@@ -71,7 +71,7 @@ def main():
     found, errors = fitted(np.zeros(3), squares, y)
     print(f"patients: amplitude, length, noise = {np.exp(found).round(3)}, standard errors e^{errors.round(2)}")
     kernel = ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(1.0)
-    make_peer: Any = GaussianProcessRegressor  # its stubs forget what its documentation has
+    make_peer: Any = GaussianProcessRegressor  # its stubs lack something that its documentation has
     peer = make_peer(kernel, alpha=0.0, optimizer=None).fit(x, y)
     off = 0.0
     for each in (np.zeros(3), found, true):
@@ -92,7 +92,7 @@ def main():
         tangents.append(((0.8, 0.1, 0.1), lengths[k] + near, profile[k] + slopes[k] * near))
     save("gaussian_process.png", drawn([((0.1, 0.2, 0.7), lengths, profile), *tangents]), scale=2)
 
-    # Self-check: the drawn parameters come back, and scikit-learn agrees.
+    # Self-check: the known parameters are recovered, and scikit-learn agrees.
     return 0 if distance < 3 and off < 1e-9 and np.max(np.abs(gradient)) < 1e-5 else 1
 
 

@@ -1,7 +1,7 @@
 """Image registration: finds how far an image has moved, by gradients through bilinear interpolation.
 
-The moving image is read between its pixels, at places that depend on the parameters: `floor`, four gathers, weights.
-SciPy's BFGS makes the sum of squared differences small, with gradients by `mlirad.value_and_grad`.
+The moving image is read between its pixels, at positions that depend on the parameters: `floor`, four gathers, weights.
+SciPy's BFGS minimises the sum of squared differences, with gradients from `mlirad.value_and_grad`.
 
     python examples/image_registration.py
 """
@@ -57,8 +57,8 @@ def main():
     wide = [fixed, gap, moving, gap, 0.5 + 4 * (moving - fixed), gap, 0.5 + 4 * (back - fixed)]
     save("image_registration.png", np.concatenate(wide, axis=1), scale=3)
 
-    # Self-check: the gradient is the difference quotient, and the shift is the one that the images were made with, to
-    # the accuracy of linear interpolation.
+    # Self-check: the gradient agrees with the difference quotient, and the shift is the true one, to the accuracy of
+    # linear interpolation.
     way, at = np.array([0.6, -0.8]), np.array([1.3, -0.4])
     slope = (loss(at + 1e-6 * way, fixed, moving) - loss(at - 1e-6 * way, fixed, moving)) / 2e-6
     exact = np.sum(mlirad.grad(loss)(at, fixed, moving) * way)

@@ -2,8 +2,8 @@
 
     du/dt = d/dx (k(u) du/dx),   k(u) = 1 + u^2 / 4,   u = 0 at both ends
 
-by 4,000 explicit steps in place. The gradient of the misfit needs the states of all steps, backwards: kept, they take
-memory in proportion to the steps; `mlirad.checkpointed` keeps a few of them and computes the others again.
+by 4,000 explicit steps in place. The gradient of the misfit needs the states of all steps, backwards. Storing them
+takes memory in proportion to the steps; `mlirad.checkpointed` keeps a few of them and recomputes the others.
 
     python examples/inverse_heat.py
 """

@@ -1,8 +1,8 @@
 """Logistic regression, found by Newton's method with the compiled Hessian, against scikit-learn.
 
-569 tumours of the breast, 30 numbers each (Wolberg, Street and Mangasarian, 1993, which scikit-learn has): which are
-benign? The loss is convex, so there is one answer, and both have to find it. The picture has the tumours in order of
-their probabilities (blue), and how many of those around each are benign (orange).
+The data are 569 breast tumours, 30 numbers each (Wolberg, Street and Mangasarian, 1993, from scikit-learn): which are
+benign? The loss is convex, so there is one answer, and both must find it. The picture has the tumours in order of their
+probabilities (blue), and the share of benign tumours around each (orange).
 
     python examples/logistic_regression.py
 """
@@ -43,7 +43,7 @@ def main():
     z = x @ w[:-1] + w[-1]
     print(f"right about {np.mean((z > 0) == y):.4f} of the tumours; weights off by {off:.1e} from scikit-learn's")
 
-    # The picture: the tumours in the order of what it says of them, and what they are.
+    # The picture: the tumours in the order of their predicted probabilities, and their true classes.
     order = np.argsort(z)
     rank, share = np.arange(len(z), dtype=float), np.convolve(y[order], np.ones(25) / 25, "same")
     curves = [((0.1, 0.2, 0.7), rank, 1 / (1 + np.exp(-z[order]))), ((0.9, 0.5, 0.1), rank[12:-12], share[12:-12])]

@@ -2,9 +2,9 @@
 
 Hochreiter and Schmidhuber's adding problem (1997): a row of 24 random numbers, two of them marked; the answer is their
 sum. An LSTM step is a function on arrays, and the row is a Python loop around it. The gradient of one step is compared
-with the equations of backpropagation, written by hand. The picture is the logarithm of the loss.
+with the equations of backpropagation, written by hand. The picture shows the logarithm of the loss.
 
-    python examples/lstm_memory.py [steps, 600 if it is not said]
+    python examples/lstm_memory.py [steps, by default 600]
 """
 
 import sys
@@ -68,7 +68,7 @@ def main():
     rng = np.random.default_rng(0)
     p = {
         "w": (rng.normal(size=(2 + HIDDEN, 4 * HIDDEN)) / np.sqrt(HIDDEN)).astype(np.float32),
-        "b": np.repeat(np.array([3, 0, 0, 0], np.float32), HIDDEN),  # it begins by keeping what it has
+        "b": np.repeat(np.array([3, 0, 0, 0], np.float32), HIDDEN),  # at first it keeps its state
         "out": np.zeros(HIDDEN, np.float32),
     }
     first, second = ({name: np.zeros_like(x) for name, x in p.items()} for _ in range(2))

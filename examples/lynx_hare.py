@@ -4,8 +4,8 @@
     lynx' = delta * hare * lynx - gamma * lynx
 
 solved by the classical Runge-Kutta method in a plain loop. `mlirad.value_and_grad` differentiates through the loop, and
-SciPy's BFGS does the rest. The misfit is of logarithms, since errors of counts are proportional to the counts; the
-parameters are fitted as logarithms too, so that they stay positive.
+SciPy's BFGS does the rest. The misfit uses logarithms, because errors of counts are proportional to the counts; the
+parameters are fitted as logarithms too, so they stay positive.
 
     python examples/lynx_hare.py
 """
@@ -93,8 +93,8 @@ def main():
     deviation = np.sqrt(fit.fun / PELTS.size)
     print(f"{fit.nit} iterations, {fit.nfev} gradients; standard deviation of the log-residuals {deviation:.3f}")
 
-    # Self-check: the gradient agrees with central differences, the slope vanishes at the fit, and the rates are those
-    # that SciPy's Nelder-Mead, which asks for no gradient, finds with the loss in plain NumPy.
+    # Self-check: the gradient agrees with central differences, it vanishes at the fit, and SciPy's Nelder-Mead, which
+    # needs no gradient, finds the same rates with the loss in plain NumPy.
     exact, estimate = mlirad.grad(loss)(GUESS), central_differences(loss, GUESS)
     error = np.max(np.abs(exact - estimate)) / np.max(np.abs(estimate))
     slope = np.max(np.abs(central_differences(loss, fit.x)))

@@ -1,7 +1,8 @@
 """Lynx and hare again, with steps of adaptive length: Dormand and Prince's pair of orders 5 and 4.
 
-A step is tried again, shorter, until its estimated error is small enough: the number of tries, and so of trips of the
-`while` loop, is not known in advance. `mlirad.value_and_grad` differentiates through it, the step sizes included.
+A step is repeated with a shorter length until its estimated error is small enough: the number of tries, and so of trips
+of the `while` loop, is not known in advance. `mlirad.value_and_grad` differentiates through it, including the step
+sizes.
 
     python examples/lynx_hare_adaptive.py
 """
@@ -15,7 +16,7 @@ from scipy.optimize import minimize
 
 import mlirad
 
-RELATIVE, ABSOLUTE = 1e-8, 1e-8  # the error of a step that is accepted, in parts of the populations, and in thousands
+RELATIVE, ABSOLUTE = 1e-8, 1e-8  # the error of an accepted step, relative to the populations, and in thousands
 
 
 def try_step(hare, lynx, rates, h):

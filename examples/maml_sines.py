@@ -1,8 +1,8 @@
 """MAML: weights from which one gradient step on ten points learns a sine wave (Finn, Abbeel and Levine 2017).
 
-A task is a wave, of amplitude 0.1 to 5 and phase 0 to pi. The network learns where to begin: the meta-loss is the loss
-on ten points of the task after a step of gradient descent on ten others. Its gradient goes through the gradient in that
-step. `mlirad.vmap` takes the tasks of a batch together.
+A task is a wave, of amplitude 0.1 to 5 and phase 0 to pi. The network learns its starting weights: the meta-loss is the
+loss on ten points of the task after a step of gradient descent on ten others. Its gradient goes through the gradient in
+that step. `mlirad.vmap` runs the tasks of a batch together.
 
     python examples/maml_sines.py
 """
@@ -98,7 +98,7 @@ def main():
     for name, (before, after) in (("initial", untrained), (f"after {ITERATIONS} steps", trained)):
         print(f"weights {name}: loss {before:.3f}, {after:.3f} after adaptation to a task")
 
-    # Self-check: the gradient is right, and the weights can be adapted: a step saves most of the loss of unseen tasks.
+    # Self-check: the gradient is right, and the weights adapt: a step removes most of the loss of unseen tasks.
     return 0 if error < 1e-7 and trained[1] < 0.2 * trained[0] and trained[1] < 0.2 * untrained[1] else 1
 
 

@@ -1,11 +1,11 @@
 """A controller learns to steer a marble through hills: the gradient through a simulation that stops at its own time.
 
-The forces are gradients of a potential, which the simulation takes itself (`mlirad.grad` inside of the loop). A small
-network sees where the marble is and how fast, and gives a thrust. The simulation ends when the marble crosses the
-finish, which depends on the network's weights: the last step is cut there, so that time and place of the arrival have
-derivatives. The loss is the miss at the finish, the time that it took, and the thrust that was spent, for three starts.
+The forces are gradients of a potential, which the simulation computes itself (`mlirad.grad` inside the loop). A small
+network maps the marble's position and velocity to a thrust. The simulation ends when the marble crosses the finish;
+when that happens depends on the network's weights. The last step is cut there, so time and place of the arrival have
+derivatives. The loss adds the miss at the finish, the time and the spent thrust, for three starts.
 
-The picture has the hills' tops in grey, the marble's ways before learning in orange and after it in blue.
+The picture shows the tops of the hills in grey, and the marble's paths before learning in orange and after it in blue.
 
     python examples/marble_controller.py
 """
@@ -53,7 +53,7 @@ def run(weights, start):
         spent += H * np.sum(push * push)
         time += H
         steps += 1
-    late = (place[0] - FINISH) / (place[0] - before[0])  # the part of the last step that is behind the line
+    late = (place[0] - FINISH) / (place[0] - before[0])  # the part of the last step beyond the line
     return time - late * H, place[1] - late * (place[1] - before[1]), spent - late * H * np.sum(push * push), steps
 
 
@@ -109,7 +109,7 @@ def main():
         curves += [(colour, *route(chosen, start).T) for start in STARTS]
     save("marble_controller.png", drawn(curves), scale=2)
 
-    # Self-check: the gradient is right, the marble comes to the mark, and each simulation stopped at a time of its own.
+    # Self-check: the gradient is right, the marble reaches the mark, and the simulations stopped at different times.
     return 0 if worst < 1e-6 and max(misses) < 0.05 and len(counts) > 3 else 1
 
 

@@ -1,11 +1,11 @@
 """A neural differential equation learns Van der Pol's oscillator, through steps whose number is not known beforehand.
 
-The slope of y is a network of y. Bogacki and Shampine's pair of orders 3 and 2 integrates it in a `while` loop, with
-steps as long as their error allows. The reverse sweep runs it backwards; with `checkpointed(condition, 6)` it keeps six
-states, chosen while the loop runs, and computes the others again: the same gradient, to the bit. The picture is the
-path (blue) through the states that are seen (orange).
+A network computes the slope of y from y. Bogacki and Shampine's pair of orders 3 and 2 integrates it in a `while` loop,
+with steps as long as the error allows. The reverse sweep runs it backwards; with `checkpointed(condition, 6)` it keeps
+six states, chosen while the loop runs, and recomputes the others: the gradient is the same to the bit. The picture
+shows the path (blue) through the observed states (orange).
 
-    python examples/neural_ode.py [iterations, 60 if it is not said]
+    python examples/neural_ode.py [iterations, by default 60]
 """
 
 import sys
@@ -108,7 +108,7 @@ def main():
         memory = value_and_grad.last_memory() or 0
         print(f"with all states it takes {memory / 1e3:.1f} kB, for the same gradient: {np.array_equal(few, every)}")
 
-    # Self-check: against differences, on a part so short that a difference changes the length of no step.
+    # Self-check: against differences, on a part so short that they do not change the length of any step.
     begin, way, h = 0.1 * np.cos(np.arange(p.size)), np.sin(np.arange(p.size)), 1e-6
     along = np.sum(value_and_grad(begin, seen, 3, SLOTS)[1] * way)
     slope = (loss(begin + h * way, seen, 3, SLOTS) - loss(begin - h * way, seen, 3, SLOTS)) / (2 * h)

@@ -1,8 +1,8 @@
 """Logistic and Cox regression by Newton's method: exact Hessians of two log-likelihoods written as plain loops.
 
-The logistic model is of the O-rings of the space shuttle, by the temperature of 23 launches before Challenger (Dalal,
-Fowlkes and Hoadley 1989); Cox's model of the remission of 42 leukaemia patients, with 6-MP or a placebo (Freireich and
-others 1963), by Efron's partial likelihood. Both give the coefficients of statsmodels.
+The logistic model is for damage to the O-rings of the space shuttle, by the temperature of 23 launches before
+Challenger (Dalal, Fowlkes and Hoadley 1989). Cox's model is for the remission of 42 leukaemia patients, with 6-MP or a
+placebo (Freireich and others 1963), by Efron's partial likelihood. Both results equal the coefficients of statsmodels.
 
     python examples/newton_regressions.py
 """
@@ -31,7 +31,7 @@ PLACEBO = [
     *((22, 2.73), (23, 1.97)),
 ]
 
-# What statsmodels gives: GLM(family=Binomial()) for the O-rings, PHReg(ties="efron") for the patients.
+# The results of statsmodels: GLM(family=Binomial()) for the O-rings, PHReg(ties="efron") for the patients.
 STATSMODELS = np.array(
     [
         *(15.04290165, -0.23216274, 7.37863638, 0.10823652),
@@ -107,7 +107,7 @@ def main():
     ]
     save("newton_regressions.png", drawn([((0.1, 0.2, 0.7), degrees, curve), *spots]), scale=2)
 
-    # Self-check: the coefficients and standard errors of statsmodels, which prints those that are published.
+    # Self-check: the coefficients and standard errors of statsmodels, which are the published ones.
     found = np.array([*rings, *ring_errors, *alone, *alone_error, *both, *both_errors])
     error = np.max(np.abs(found - STATSMODELS))
     print(f"off from the coefficients of statsmodels by {error:.1e}")

@@ -1,8 +1,8 @@
 """Greeks of options by Monte Carlo: gradients of a mean price over random paths, through NumPy's generator.
 
-A call on the last price of a stock, and one on the geometric mean of its prices; both have formulas (Black and Scholes
-1973; Kemna and Vorst 1990), whose derivatives are the Greeks. The kernel draws from the generator that it is given, and
-one call gives the price and all Greeks, of the same paths.
+The options are a call on the last price of a stock, and one on the geometric mean of its prices. Both have formulas
+(Black and Scholes 1973; Kemna and Vorst 1990), and the derivatives of these are the Greeks. The kernel draws from a
+generator that it takes as an argument, and one call computes the price and all Greeks from the same paths.
 
     python examples/option_greeks.py
 """

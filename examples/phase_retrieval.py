@@ -1,9 +1,9 @@
 """Phase retrieval: a complex image found from intensities alone, as detectors in optics see them.
 
-A wave passes an object, which damps and delays it: a complex image. It is seen in the far field, where only |F(u)|**2
-can be measured, the phase being lost. With the object behind several known masks ("coded diffraction"), the image is
-found by descent in the complex gradient: du/dx - i du/dy, so that the step is along its conjugate (Candes, Li and
-Soltanolkotabi, "Phase retrieval via Wirtinger flow", 2015).
+A wave passes an object that damps and delays it: a complex image. In the far field only |F(u)|**2 can be measured; the
+phase is lost. With the object behind several known masks ("coded diffraction"), gradient descent finds the image. The
+complex gradient is du/dx - i du/dy, so a step goes along its conjugate (Candes, Li and Soltanolkotabi, "Phase retrieval
+via Wirtinger flow", 2015).
 
     python examples/phase_retrieval.py
 """
@@ -66,7 +66,7 @@ def main():
     wide = [start, gap, amplitudes[0], gap, amplitudes[1], gap, phases[0], gap, phases[1]]
     save("phase_retrieval.png", np.concatenate(wide, axis=1), scale=4)
 
-    # Self-check: the gradient is the difference quotient along a complex direction, and the image is the object's.
+    # Self-check: the gradient agrees with the difference quotient along a complex direction, and the image is right.
     way, at = rng.normal(size=image.shape) + 1j * rng.normal(size=image.shape), wanted + 0.3
     slope = (loss(at + 1e-6 * way, masks, seen) - loss(at - 1e-6 * way, masks, seen)) / 2e-6
     exact = np.sum(mlirad.grad(loss)(at, masks, seen) * way).real

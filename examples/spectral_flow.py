@@ -1,9 +1,9 @@
 """A turbulent flow in the plane by Fourier transforms, and the flow that it began as, found from a later picture.
 
-The vorticity of a flow without inflow (Navier-Stokes equations, periodic) is carried along by the velocity that belongs
-to it, and diffuses. In Fourier space derivatives are products (a pseudospectral method, products de-aliased by the 2/3
-rule); viscosity is integrated exactly, the rest by the Runge-Kutta method of second order. The gradient of the distance
-to a later picture runs backwards through the steps, in complex arithmetic.
+In a periodic flow without inflow (Navier-Stokes equations), the vorticity is carried along by its own velocity field,
+and diffuses. In Fourier space derivatives are products (a pseudospectral method, products de-aliased by the 2/3 rule);
+viscosity is integrated exactly, the rest by a Runge-Kutta method of second order. The gradient of the distance to a
+later picture runs backwards through the steps, in complex arithmetic.
 
     python examples/spectral_flow.py
 """

@@ -1,10 +1,10 @@
 """A transformer block that learns the Zen of Python, which ships with Python, character by character.
 
-One block, of causal attention with two heads and a layer of 128 units, both behind layer norms, in float32. It reads 48
-characters and says the next one after each of them; Adam trains it. The picture
-shows how likely it holds each character (down) after each of a line (to the right).
+One block of causal attention with two heads and a layer of 128 units, both after layer norms, in float32. It reads 48
+characters and predicts the next character after each of them; Adam trains it. The picture shows the probability of each
+character (down) after each character of a line (to the right).
 
-    python examples/transformer_zen.py [steps, 400 if it is not said]
+    python examples/transformer_zen.py [steps, by default 400]
 """
 
 import codecs
@@ -82,7 +82,7 @@ def main():
         written.append(int(np.argmax(logits(p, np.array([written[-CONTEXT:]]))[0, -1])))
     print("it goes on:", "".join(LETTERS[each] for each in written[CONTEXT:]).replace("\n", " / "))
 
-    # The picture: how likely it holds each letter after each character of a line.
+    # The picture: the probability of each letter after each character of a line.
     line = CODES[None, 60 : 60 + CONTEXT]
     save("transformer_zen.png", 1 - nn.softmax(logits(p, line))[0].T, scale=10)
 

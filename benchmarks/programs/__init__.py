@@ -1,5 +1,5 @@
-"""The loop programs of `growth.py`, one a file.
+"""The loop programs of `growth.py`, one per file.
 
 Each has `loss` (plain NumPy), `adjoint` (its gradient written by hand, for Numba), `jax_loss` (a function that makes
-JAX's version, or None where JAX cannot), ARGNUMS, SIZES, and for a size its `arguments` and `operations`.
+JAX's version, or None if JAX cannot), ARGNUMS, SIZES, and for a size its `arguments` and `operations`.
 """

@@ -54,7 +54,7 @@ def loss(cameras, points, weights, seen, pixels):
 
 @numba.njit
 def rotated_adjoint(r0, r1, r2, x0, x1, x2, g0, g1, g2):
-    """What r and x get of the cotangents of the rotated point."""
+    """The cotangents of r and x from the cotangents of the rotated point."""
     square = r0 * r0 + r1 * r1 + r2 * r2
     if square <= 1e-30:
         return (

@@ -41,7 +41,7 @@ def loss(matrix):
 
 @numba.njit
 def adjoint(matrix):
-    """Every entry is written for the last time before it is read: the factor is all that the reverse sweep needs."""
+    """Every entry is written for the last time before it is read: the reverse sweep needs only the factor."""
     a = matrix.copy()
     n = a.shape[0]
     for i in range(n):

@@ -47,7 +47,7 @@ def slope_of(rates, u, v):
 
 @numba.njit
 def slope_adjoint(rates, u, v, g_u, g_v, g_rates):
-    """Adds to g_rates; gives what (u, v) get."""
+    """Adds to g_rates; returns the cotangents of (u, v)."""
     g_rates[0] += g_u * u
     g_rates[1] -= g_u * u * v
     g_rates[2] += g_v * u * v
@@ -57,7 +57,7 @@ def slope_adjoint(rates, u, v, g_u, g_v, g_rates):
 
 @numba.njit
 def adjoint(rates, first, h, steps):
-    """The populations are stored, the four slopes computed again."""
+    """The populations are stored, the four slopes recomputed."""
     us, vs = np.empty(steps), np.empty(steps)
     u, v = first[0], first[1]
     for t in range(steps):

@@ -32,7 +32,7 @@ def loss(a):
 
 @numba.njit
 def adjoint(a):
-    """The trips of one element after another on one tape that grows; the reverse sweep from its end."""
+    """The trips of all elements, one after another, on one growing tape; the reverse sweep starts at its end."""
     tape = np.empty(64)
     trips = np.empty(a.size, np.int64)
     used = 0

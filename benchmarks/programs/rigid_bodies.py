@@ -1,4 +1,4 @@
-"""A chain of rotations of 3 x 3 in a loop, as robots have them, and the adjoint by hand, in numbers."""
+"""A chain of 3 x 3 rotations in a loop, like a robot arm, and the adjoint by hand, in numbers."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def put_slope(y, d):
 
 @numba.njit
 def put_adjoint(y, g, out):
-    """What y gets of the cotangents g of its slope."""
+    """The cotangents of y from the cotangents g of its slope."""
     n = len(y)
     out[0] = g[1] - (2.0 + 3.0 * y[0] * y[0]) * g[0]
     for i in range(1, n - 1):
@@ -66,7 +66,7 @@ def put_adjoint(y, g, out):
 
 @numba.njit
 def adjoint(y):
-    """The states are stored, the stages computed again."""
+    """The states are stored, the stages recomputed."""
     n = len(y)
     states = np.empty((STEPS + 1, n))
     states[0] = y

@@ -1,4 +1,4 @@
-"""The programs of `tests/support/silent_gradients.py` as they stand, with another library in the place of NumPy."""
+"""The programs of `tests/support/silent_gradients.py` unchanged, with another library in place of NumPy."""
 
 import importlib
 import types
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def in_place_of_numpy(function: types.FunctionType, module: types.ModuleType) -> types.FunctionType:
-    """The function, for which `np` is `module`."""
+    """The function, with `module` as its `np`."""
     return types.FunctionType(function.__code__, {**function.__globals__, "np": module}, function.__name__)
 
 

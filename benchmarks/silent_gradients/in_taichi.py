@@ -194,7 +194,7 @@ def repeat_until():
 
 
 def gradient(name: str, argument: np.ndarray, constants: tuple) -> np.ndarray:
-    """The gradient that the tape gives. KeyError where the program has no form in Taichi."""
+    """The gradient of the tape. KeyError if the program is not written for Taichi."""
     program = globals()[name]
     for field_ in (x, a, b, out):
         field_.fill(0)

@@ -178,7 +178,7 @@ def repeat_until(x):
 
 
 def gradient(name: str, x: np.ndarray, constants: tuple) -> np.ndarray:
-    """The gradient that `backward` gives."""
+    """The gradient of `backward`."""
     argument = torch.tensor(x, requires_grad=True)
     globals()[name](argument, *constants).backward()
     assert argument.grad is not None

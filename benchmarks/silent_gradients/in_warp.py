@@ -243,7 +243,7 @@ def repeat_until(x: D, out: D):
 
 
 def gradient(name: str, x: np.ndarray, constants: tuple) -> np.ndarray:
-    """The gradient that the tape gives. KeyError where the program has no form in Warp."""
+    """The gradient of the tape. KeyError if the program is not written for Warp."""
     program = globals()[name]
     argument = wp.array(x, dtype=wp.float64, requires_grad=True)
     out = wp.zeros(1, dtype=wp.float64, requires_grad=True)

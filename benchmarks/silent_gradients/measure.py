@@ -1,7 +1,7 @@
 """`python measure.py [INTERPRETER...]`: writes docs/verification/silent-gradients.md.
 
-mlirad runs in this interpreter, peers in those given: `pip install warp-lang taichi torch jax autograd` in one,
-`mindspore` in another, because it wants an older NumPy.
+mlirad runs in this interpreter, peers in the given ones: `pip install warp-lang taichi torch jax autograd` in one,
+`mindspore` in another, because it needs an older NumPy.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def kind(verdict: str) -> str:
 
 
 def table() -> str:
-    """The programs, one a line, with the verdicts of all that ran."""
+    """The programs, one per line, with all verdicts."""
     ours: dict[str, str] = {}
     peers = {f"mlirad {mlirad.__version__}": ours}
     for program in PROGRAMS:

@@ -1,4 +1,4 @@
-"""`python run_peers.py`: prints, as JSON, what each peer that this interpreter has makes of each program."""
+"""`python run_peers.py`: prints, as JSON, the verdict on each program for each peer in this interpreter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests" / "support")]
 
 from silent_gradients import PROGRAMS, Program  # noqa: E402 - after the path
 
-# The peer's name in the page, what is imported, what is asked for its version.
+# The peer's name in the page, its module, and the package with its version.
 PEERS = {
     "Warp": ("warp", "warp-lang"),
     "Taichi": ("taichi", "taichi"),
@@ -28,7 +28,7 @@ PEERS = {
 
 
 def value_of(program: Program, x: np.ndarray) -> float:
-    """What the plain function gives."""
+    """The value of the plain function."""
     return float(program.function(x, *program.constants))  # pyright: ignore[reportArgumentType]  # a number
 
 
@@ -47,7 +47,7 @@ def judged(gradient: np.ndarray, program: Program) -> str:
 
 
 def verdict(peer: str, program: Program) -> str:
-    """What a peer makes of it: right or wrong, another value, an exception; "-" if it is not written for the peer."""
+    """The verdict for a peer: right or wrong, another value, an exception; "-" if it is not written for the peer."""
     x = program.x.copy()
     try:
         if peer in ("jax", "autograd", "mindspore"):
@@ -60,7 +60,7 @@ def verdict(peer: str, program: Program) -> str:
         if not hasattr(module, program.name):
             return "-"
         return judged(module.gradient(program.name, x, program.constants), program)
-    except Exception as error:  # noqa: BLE001 - a peer may raise anything, and that is what is reported
+    except Exception as error:  # noqa: BLE001 - a peer may raise anything, and that is reported
         return type(error).__name__
 
 

@@ -1,6 +1,6 @@
 """LeNet-5 in MindSpore's spelling, trained on scikit-learn's digits, compiled, and compared with a run op by op.
 
-With the argument `pynative` all of the training is op by op, which takes minutes.
+With the argument `pynative`, the whole training runs op by op, which takes minutes.
 
     python examples/lenet/lenet_mindspore.py
 """
@@ -83,7 +83,7 @@ def main():
     print(f"{how}: {len(losses)} steps of {BATCH} digits in {time.perf_counter() - start:.1f} s")
     print(f"accuracy on {len(data.unseen_labels)} digits that it has not seen: {found:.4f}")
 
-    # In float64: a tie between two numbers of a window, which rounding decides, changes what float32 learns afterwards.
+    # In float64: in float32, rounding decides ties between two numbers of a window, and the training then differs.
     start = time.perf_counter()
     _, by_ops = train(ms.PYNATIVE_MODE, data, np.float64, steps=COMPARED)
     print(f"op by op: {len(by_ops)} steps in {time.perf_counter() - start:.1f} s")

@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "gallery"
 HEAD = """# Gallery
 
-Programs of `examples/`, with what they print and draw, as `python examples/pictures/gallery.py` writes it here. Each of
-them checks its own result, and ends with an error if it is wrong. Times are of a busy machine.
+Programs of `examples/`, with their output and pictures. `python examples/pictures/gallery.py` writes this page. Each
+program checks its own result, and ends with an error if it is wrong. Times are from a busy machine.
 """
 
 
