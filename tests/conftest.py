@@ -15,7 +15,7 @@ from typing import NoReturn
 import hypothesis
 import pytest
 
-# Packages of their own, whose tests run where they are installed.
+# Separate packages; their tests run where they are installed.
 collect_ignore = ["plugins"]
 
 # No test finds code that was compiled before, and none leaves any with the user; the cache's own tests turn it on.

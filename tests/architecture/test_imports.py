@@ -18,7 +18,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "mlirad"
 
-# From the bottom up; a room imports rooms that stand below it, and itself. Rooms of one row never import one another,
+# From the bottom up; a room imports itself and the rooms below it. Rooms of one row never import one another,
 # except for the leaves.
 ROWS: tuple[frozenset[str], ...] = (
     frozenset(
@@ -111,7 +111,7 @@ def test_every_module_belongs_to_a_room() -> None:
 
 
 def violations(room: str, tree: ast.AST) -> Iterator[str]:
-    """What `room` imports and should not."""
+    """The forbidden imports of `room`."""
     row = row_of(room)
     for found in imports(tree):
         if found.module.startswith("."):
@@ -206,7 +206,7 @@ FILES_IN_A_FOLDER, METHODS_OF_A_CLASS = 20, 60
 
 
 def folder_violations(room: str, folders: tuple[str, ...], edges: Mapping[str, set[str]]) -> Iterator[str]:
-    """What a folder of a room imports from a folder that does not stand below it."""
+    """The imports of a room's folder from folders that are not below it."""
     start = f"mlirad.{room.replace('/', '.')}."
 
     def rank(module: str) -> int | None:
@@ -241,7 +241,7 @@ def test_no_class_has_more_methods_than_one_can_know() -> None:
     for path in sources():
         try:
             module = importlib.import_module(module_of(path))
-        except ImportError:  # of an optional part, whose packages are not there
+        except ImportError:  # an optional part with missing packages
             continue
         for kind in vars(module).values():
             if isinstance(kind, type) and kind.__module__ == module.__name__:
@@ -339,7 +339,7 @@ def test_no_drawers() -> None:
 
 
 # Names that may occur twice. In parallel rooms (the two generators of programs; a target and its interface; the ops of
-# tapes and their pass) the room tells them apart; `op.py` re-exports; the others are to become one.
+# tapes and their pass) the room distinguishes them; `op.py` re-exports; the others are to become one.
 SHARED_FILE_NAMES = {"campaign", "generate", "judge", "tape", "target", "op", "loops", "sizes"}
 SHARED_CLASS_NAMES = {"Form", "Loop", "Nest", "Reached", "Signature"}
 

@@ -1,4 +1,4 @@
-"""What is known of a NumPy function is declared where it is implemented: no module has a second table of functions."""
+"""All facts about a NumPy function are declared where it is implemented: no module has a second table of functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 import mlirad.frontend
 
-# Tables that may be, and what they say that is no fact about how one function is compiled.
+# Allowed tables, with contents that are not facts about how one function is compiled.
 TABLES = {
     "numpy.declarations._functions": "the registry",
     "numpy.numpy_elementwise.COMPARISONS": "the relations, which share an implementation",

@@ -52,7 +52,7 @@ def named(value: Any) -> Iterator[str]:
 
 
 def resolved(node: ast.AST, names: dict[str, Any]) -> Iterator[str]:
-    """The ops that an expression names: itself, or through what its names stand for in the module."""
+    """The ops that an expression names, directly or through names of the module."""
     match node:
         case ast.Tuple() | ast.List() | ast.Set():
             for each in node.elts:
@@ -79,7 +79,7 @@ def resolved(node: ast.AST, names: dict[str, Any]) -> Iterator[str]:
 
 
 def where_asked(tree: ast.AST, names: dict[str, Any]) -> Iterator[tuple[int, str]]:
-    """Where a module tests for an op: isinstance, a pattern, a comparison, or a table by op. Gives line and op."""
+    """The places where a module tests for an op: isinstance, a pattern, a comparison, or a table by op; line and op."""
     for node in ast.walk(tree):
         asked: list[ast.AST] = []
         match node:
@@ -109,7 +109,7 @@ VERBS = [path for path in sorted(PACKAGE.rglob("*.py")) if is_verb(path) and pat
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, dict[str, int]]:
-    """What each file tests for. Only files that name an op can; the others need not be imported."""
+    """The ops that each file tests for. Only files that name an op can; the others need not be imported."""
     all_found: dict[str, dict[str, int]] = {}
     for path in VERBS:
         if "mlirad.dialect" in path.read_text() and (ops := found_in(path)):

@@ -1,4 +1,4 @@
-"""What decides for the tape emits nothing: `autodiff/tape/decision/` imports and calls nothing that changes IR."""
+"""The tape's decision emits nothing: `autodiff/tape/decision/` imports and calls nothing that changes IR."""
 
 from __future__ import annotations
 

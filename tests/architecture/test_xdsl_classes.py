@@ -39,7 +39,7 @@ def root_of(node: ast.AST) -> str | None:
 
 
 def targets(node: ast.AST) -> Iterator[ast.AST]:
-    """What a statement writes to or deletes."""
+    """The targets that a statement writes or deletes."""
     written: list[ast.expr] = []
     if isinstance(node, ast.Assign | ast.Delete):
         written = list(node.targets)
@@ -52,7 +52,7 @@ def targets(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def changes(tree: ast.AST) -> Iterator[str]:
-    """Where a file changes what it imports from xDSL, or might."""
+    """The places where a file changes, or might change, imports from xDSL."""
     names = xdsl_names(tree)
     if not names:
         return

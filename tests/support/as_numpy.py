@@ -85,7 +85,7 @@ def _raises_alike(error: Exception, function: Callable[..., Any], *arguments: An
 
 
 def refusal(call: Callable[[], Any]) -> CompileError | CheckFailed | None:
-    """What a call raises: at compile time, or by a check at run time."""
+    """The exception of a call: at compile time, or by a check at run time."""
     try:
         call()
     except (CompileError, CheckFailed) as error:

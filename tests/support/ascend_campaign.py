@@ -120,7 +120,7 @@ class Subject:
         return replace(verdict, why=why or explained(mutant.name)) if found is None else replace(verdict, shown=why)
 
     def caught(self, mutant: Mutant) -> tuple[str | None, SimulatedProgram | None]:
-        """What is found, and the program, if it can be loaded."""
+        """The faults that are found, and the program, if it can be loaded."""
         program = None
         try:
             program = self.case.program(mutant.module)
@@ -169,7 +169,7 @@ class Subject:
 
 
 def subjects(case: Case) -> Iterator[Subject]:
-    """The kernels of a case. Of a kernel that is launched often, the first three launches count."""
+    """The kernels of a case. If a kernel is launched often, only its first three launches count."""
     by_kernel: dict[str, list[GivenLaunch]] = {}
     for launch in case.launches():
         by_kernel.setdefault(launch.kernel, []).append(launch)

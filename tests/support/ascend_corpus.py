@@ -130,7 +130,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Program:
-    """A function of arrays, whose shapes are those of a size; the greatest size that it is asked for."""
+    """A function of arrays with the shapes of a size, and the greatest size to try."""
 
     function: Callable[..., Any]
     shapes: Callable[[int], Sequence[tuple[int, ...]]]

@@ -1,4 +1,4 @@
-"""Runs stage `hivm-virtual` on the CPU by others' programs, which know nothing of the simulator.
+"""Runs stage `hivm-virtual` on the CPU with third-party programs, independently of the simulator.
 
 Reads: a module of stage `hivm-virtual`. Writes: upstream MLIR, LLVM IR. Leaves: what its function computes of arrays.
 
@@ -78,7 +78,7 @@ _ROUNDED: dict[RoundMode, type[Operation]] = {
 _NEUTRAL = {ReduceKind.SUM: 0.0, ReduceKind.PROD: 1.0, ReduceKind.MAX: -real.inf, ReduceKind.MIN: real.inf}
 
 
-# What Huawei's semantics lacks
+# Ops that Huawei's semantics lacks
 
 
 def _compared(mode: CompareMode) -> Compute:
@@ -187,7 +187,7 @@ def _reduced_whole(op: VReduceOp) -> SSAValue:
 
 
 def _stored(op: StoreOp) -> SSAValue:
-    """Of a tensor; Huawei's semantics is of buffers."""
+    """For a tensor; Huawei's semantics is for buffers."""
     made = bufferization.MaterializeInDestinationOp
     insert(made(operands=[op.src, op.dst], result_types=[[]], properties={"writable": UnitAttr()}))
     return op.dst
@@ -200,7 +200,7 @@ MEANINGS: dict[type[Operation], Callable[[Any], SSAValue]] = {
     CopyOp: lambda op: insert(memref.CopyOp(op.src, op.dst)).destination,
     MmadL1Op: _product,
 }
-"""What an op means: emits it, and gives the op's result if it has one."""
+"""The meaning of an op: emits it, and returns the op's result, if any."""
 
 
 # The module
@@ -304,7 +304,7 @@ def _array_at(address: int, item: int) -> np.ndarray:
 
 @ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 def _memref_copy(item: int, source: int, target: int) -> None:
-    """What MLIR calls for copies of parts; it is in a library that Debian's package lacks."""
+    """The function that MLIR calls to copy parts; it is in a library that Debian's package lacks."""
     np.copyto(_array_at(target, item), _array_at(source, item))
 
 

@@ -1,4 +1,4 @@
-"""Corrupts the text of programs at random bytes: what the simulator then says has to be an error of the program.
+"""Corrupts the text of programs at random bytes: the simulator must then report an error of the program.
 
 Reads: text of stage hivm-physical. Writes: corrupted text, and how it ends. Leaves: nothing.
 

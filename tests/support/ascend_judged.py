@@ -130,7 +130,7 @@ def functions() -> Iterator[Case]:
 
 
 def large() -> Iterator[Case]:
-    """Several tiles and blocks, the last of which are shorter."""
+    """Several tiles and blocks, the last ones shorter."""
     for subject in SUBJECTS:
         yield Case("values of 65,537 elements", subject.name, value(subject.call), subject.arguments(LARGE, np.float32))
 

@@ -1,4 +1,4 @@
-"""What others' programs say of the text that the Ascend target emits: Huawei's open compiler, and MLIR's on the CPU.
+"""Third-party checks of the text that the Ascend target emits: Huawei's open compiler, and MLIR's on the CPU.
 
 Reads: stages `hivm-virtual` and `hivm-physical`. Writes: files of its own. Leaves: `Judged`, or raises Refused.
 """
@@ -31,7 +31,7 @@ from mlirad.targets.ascend.hivm.instruction import element_name
 from mlirad.targets.ascend.simulator.simulated_program import SimulatedProgram, kind_of
 from mlirad.targets.reading import parsed
 
-# The second flag leaves out passes for kernels of both cores: in 1.2.0, one of them does not end for some of ours.
+# The second flag skips passes for kernels of both cores: in 1.2.0, one of them never ends for some kernels.
 FLAGS = ("-enable-hivm-compile", "--disable-auto-cv-work-space-manage", "--target=Ascend910B1")
 OTHER_SYNC = "--enable-hivm-graph-sync-solver=false"
 """The older of two passes that insert flags; the time of the newer one grows with the cube of a kernel's length."""
@@ -120,7 +120,7 @@ class Bishengir:
         return frozenset(name for name, _ in called)
 
     def lowered(self, text: str, *flags: str) -> str:
-        """What it makes of kernels for `hivmc`."""
+        """Its output for `hivmc`."""
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "kernels.mlir").write_text(text, encoding="utf-8")
             command = [str(self.folder / "bin" / "bishengir-compile"), "kernels.mlir", *FLAGS, *flags]
@@ -154,7 +154,7 @@ def kernels_of(module: ModuleOp) -> ModuleOp:
 
 
 def ran(command: Sequence[str], text: str) -> str:
-    """What a program makes of a text."""
+    """The output of a program for a text."""
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=20 * SECONDS, check=False)
     if done.returncode:
         raise Refused(f"{Path(command[0]).name} refuses it:\n{done.stderr}\n--- the text ---\n{text}")

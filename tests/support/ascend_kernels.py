@@ -174,7 +174,7 @@ def softmax(tiles: int = 2, rows: int = 8, columns: int = 64, blocks: int = 2) -
     tile_bytes = 4 * rows * columns
 
     def step(*lines: str) -> list[str]:
-        """Vector instructions of which each needs the one before it."""
+        """Vector instructions; each needs the one before it."""
         return [each for line in lines for each in (line, barrier("V"))][:-1]
 
     turn = [
@@ -235,7 +235,7 @@ def softmax(tiles: int = 2, rows: int = 8, columns: int = 64, blocks: int = 2) -
 
 
 def tail(n: int = 200, tile: int = 64, blocks: int = 2) -> str:
-    """z = 3 max(x, 0), in tiles of which the last one is shorter; block b has the tiles b, b + blocks..."""
+    """z = 3 max(x, 0), in tiles, the last one shorter; block b has the tiles b, b + blocks..."""
     whole, own, some = gm(n), ub(tile), ub("?", layout="strided<[1]>, ")
     partial = "memref.subview %{0}[0] [%size] [1] : " + own + " to " + some
     turn = [

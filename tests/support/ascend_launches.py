@@ -19,7 +19,7 @@ from mlirad.targets.ascend.simulator.run_report import RunReport
 from mlirad.targets.ascend.simulator.simulated_program import Host, SimulatedProgram
 
 Bytes = tuple[np.ndarray, np.ndarray | None]
-"""What a memory holds, and which of its bytes hold anything."""
+"""The contents of a memory, and which of its bytes are initialised."""
 
 
 def held(memory: ByteMemory) -> Bytes:
@@ -37,7 +37,7 @@ class GivenLaunch:
     after: dict[ByteMemory, Bytes]
 
     def again(self) -> ReadyLaunch:
-        """The same arguments in memories of their own."""
+        """The same arguments in separate memories."""
         copies: dict[ByteMemory, ByteMemory] = {}
         for memory, (data, initialised) in self.before.items():
             copies[memory] = ByteMemory(memory.name, memory.space, data.copy(), True)
@@ -108,7 +108,7 @@ class WatchedHost(Host):
 
 
 def launches(program: SimulatedProgram, values: Sequence[Any]) -> list[GivenLaunch]:
-    """Of a call of the module's only function that is not a kernel."""
+    """The launches in a call of the module's only function that is not a kernel."""
     host = WatchedHost(program)
     (name,) = [each for each in program.functions if each not in program.kernels]
     op = program.functions[name].op

@@ -35,7 +35,7 @@ DTYPES = {"f16": np.float16, "f32": np.float32}
 
 
 def shapes(matmul: Matmul) -> tuple[tuple[int, ...], ...]:
-    """Of the buffers of A, B and C."""
+    """The sizes of the buffers of A, B and C."""
     batch = (matmul.batches,) if matmul.batches > 1 else ()
     a, b = (matmul.m, matmul.k), (matmul.k, matmul.n)
     a, b = a[::-1] if matmul.a_transposed else a, b[::-1] if matmul.b_transposed else b

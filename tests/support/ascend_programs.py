@@ -70,7 +70,7 @@ class Case:
         return [np.sort(each, axis=None).reshape(each.shape) for each in drawn] if self.is_sorted else drawn
 
     def stages(self) -> dict[str, ModuleOp]:
-        """What the compiler makes of the function."""
+        """The compiler's output for the function."""
         assert callable(self.source)
         with known(self.soc):
             lowered = mlirad.jit(self.source, target="ascend", soc=self.soc.name).lower(*self.values())

@@ -44,7 +44,7 @@ STARTS: Sequence[Mapping[str, Any]] = (
     {"L": [3.0, 1.0, 2.0], "D": {"a": 1.0, "b": 2.0}, "A": [3.0, 1.0, 2.0], "K": 2.0, "seed": 1},
     {"L": [5.0, 4.0, 9.0], "D": {"a": 7.0, "b": 8.0}, "A": [0.5, 0.25, 0.75], "K": 3.0, "seed": 2},
 )
-"""What is there at the first call, and at the second."""
+"""The surroundings at the first call, and at the second."""
 
 
 def set_surroundings(space: dict[str, Any], start: Mapping[str, Any]) -> None:
@@ -77,7 +77,7 @@ def set_surroundings(space: dict[str, Any], start: Mapping[str, Any]) -> None:
 
 
 def observed(space: dict[str, Any]) -> list[Any]:
-    """What a call may have changed."""
+    """Everything that a call may have changed."""
     state = [str(space[name].__getstate__()) for name in ("G",)] if hasattr(space["G"], "__getstate__") else []
     containers = [list(space["L"]), dict(space["D"]), set(space["S"]), bytes(space["B"]), list(space["LOG"])]
     arrays = [space[name].tolist() for name in ("A", "M", "N")]
@@ -126,7 +126,7 @@ _READS_OF_OS = frozenset(
 getppid getuid get_exec_path listdir stat lstat times uname umask urandom scandir walk access strerror WEXITSTATUS
 WIFEXITED getloadavg sched_getaffinity get_terminal_size PathLike stat_result""".split()
 )
-# What would stop, write, wait or ask.
+# Callables that would stop, write, wait or ask.
 _NEVER = frozenset(
     """
 np.test np.info np.show_config np.show_runtime np.save np.savez np.savez_compressed np.savetxt np.memmap

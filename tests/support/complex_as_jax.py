@@ -94,7 +94,7 @@ def real_of_real(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def found_by(library: Any, function: Callable[[Any], Any], over: Callable[[Any], Any], out: Any) -> dict[str, Any]:
-    """What a library gives, by transform. over: makes a function of another one the library's."""
+    """The results of a library, by transform. over: adapts a function to the library."""
     f, numbers = over(function), over(real_number_of)(over(function))
     found = {
         "jvp": library.jvp(f, (Z,), (V,))[1],

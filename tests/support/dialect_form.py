@@ -1,4 +1,4 @@
-"""What text of mlirad's dialects looks like: of each op the names of its parts, and how it is written.
+"""The textual form of mlirad's dialects: for each op the names of its parts, and its syntax.
 
 Usage: dialect_form.py. Records the form for the version of today in tests/data: once for each version, and again when
 ops are added. Refuses to record a change that needs another version.
@@ -41,7 +41,7 @@ def form() -> dict[str, Form]:
 
 
 def changes(recorded: Mapping[str, Form], now: Mapping[str, Form]) -> list[str]:
-    """What text of the recorded form would not be read as it was. New ops are no change."""
+    """The recorded forms that would now be read differently. New ops do not count."""
     gone = [f"{name} is gone" for name in recorded.keys() - now.keys()]
     return sorted(gone + [f"{name} has another form" for name in recorded.keys() & now if recorded[name] != now[name]])
 

@@ -48,7 +48,7 @@ UNARY = frozenset(e for e in EXPRESSIONS if "y" not in e.replace("array", "").re
 
 @dataclass(frozen=True)
 class Operand:
-    """What stands for x or y. kind: array, 0-d, scalar, Python (arguments), or literal (of text `text`)."""
+    """A value of x or y. kind: array, 0-d, scalar, Python (arguments), or literal (with text `text`)."""
 
     kind: str
     value: Any
@@ -112,7 +112,7 @@ def drawn(draw: random.Random) -> list[str]:
 
 @dataclass
 class Tally:
-    """What came of the checks. wrong: what no row of the page of deviations has."""
+    """The results of the checks. wrong: differences that are not a row of the page of deviations."""
 
     checks: int = 0
     same: int = 0
@@ -134,7 +134,7 @@ def _module(source: str, folder: Path) -> Any:
 
 
 def _functions(x: Operand, y: Operand, groups: Sequence[Sequence[str]], folder: Path) -> list[Callable[..., Any]]:
-    """A function for each group of expressions: of x, and of y if that is no literal."""
+    """A function for each group of expressions: of x, and of y unless that is a literal."""
     lines = ["import numpy as np", ""]
     for number, group in enumerate(groups):
         lines += [f"def f{number}(x, y):"] if not y.text else [f"def f{number}(x):", f"    y = {y.text}"]

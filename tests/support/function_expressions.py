@@ -6,7 +6,7 @@ Reads: nothing. Writes: nothing. Leaves: texts of expressions, of x and of liter
 from __future__ import annotations
 
 JOINED = ("max(x[0], 3)", "min(x[0], 0)")
-"""Of a Python number or a NumPy number, as the values are."""
+"""For a Python number or a NumPy number, depending on the values."""
 
 _WITH_NUMBERS = (
     *("np.concatenate([x, [1, 2]])", "np.concatenate([x, [2.5]])", "np.append(x, 3)", "np.append(x, 2.5)"),

@@ -20,7 +20,7 @@ def {name}(x, a):
         y[i] = np.tanh(a * y[i - 1]) + 0.5 * x[i]
     return y
 """,
-    # Reductions around a loop, and a result that is no array.
+    # Reductions around a loop, and a result that is not an array.
     """
 def {name}(x, a):
     total = 0.0
@@ -91,7 +91,7 @@ def {name}(x, a):
         total = 0.5 * total + abs(x[i]) ** a
     return x * np.tanh(total)
 """,
-    # A number that only Python can take: it has to be known.
+    # A number that only Python can handle: it must be known.
     """
 def {name}(x, a):
     y = x * 1.0

@@ -30,7 +30,7 @@ ARRAY, INDICES = types.tensor([SIZE], types.F64), types.tensor([SIZE], types.I64
 
 @dataclass
 class Scope:
-    """What the statements so far have made: arrays a and b, the indices p, a number, and the counters in sight.
+    """The values so far: arrays a and b, the indices p, a number, and the visible counters.
 
     older: versions of the arrays that were kept.
     """
@@ -207,7 +207,7 @@ def apply_bounds(place: Expr) -> Expr:
 
 
 def random_program(seed: int) -> tuple[Callable[[ModuleOp], func.FuncOp], tuple[np.ndarray, ...]]:
-    """What defines @f(a, b, p) -> a number, and arguments for it."""
+    """Defines @f(a, b, p) -> a number, and gives arguments for it."""
 
     def define(module: ModuleOp) -> func.FuncOp:
         def body(a: Expr, b: Expr, p: Expr) -> Expr:

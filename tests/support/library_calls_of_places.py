@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy
 
-np: Any = numpy  # whose types would refuse the calls that raise an exception
+np: Any = numpy  # its types would refuse the calls that raise an exception
 
 
 def filled(fill: Callable[[Any], None]) -> Callable[[Any], Any]:
-    """What an array is after something has been written in it."""
+    """An array after a write to it."""
 
     def written(a: Any) -> Any:
         copy = a.copy()

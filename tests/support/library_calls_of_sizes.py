@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-np: Any = numpy  # whose types would refuse the calls that raise an exception
+np: Any = numpy  # its types would refuse the calls that raise an exception
 
 
 def size(a: Any) -> Any:

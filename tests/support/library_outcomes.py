@@ -1,4 +1,4 @@
-"""What functions give or raise, and whether two of them do the same.
+"""The results or exceptions of functions, and whether two functions agree.
 
 Reads: functions, arguments. Writes: nothing. Gives: results, exceptions.
 """
@@ -14,7 +14,7 @@ import other_numpys
 
 
 def outcome_of(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function gives, or raises."""
+    """The result of a function, or its exception."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -222,7 +222,7 @@ def worst(wanted: Fit, coefficients: Sequence[float], weight: Function) -> float
     return float(largest)
 
 
-# What an error of the polynomial is, relative to the function that it serves.
+# The error of the polynomial, relative to the function that it serves.
 WEIGHTS: dict[str, Function] = {
     "exp": lambda r: r * r / r.exp(),
     "sin": lambda z: z,

@@ -1,4 +1,4 @@
-"""What other versions of NumPy do otherwise than 2.4, which compiled code follows: docs/running.md, "Versions".
+"""How other versions of NumPy differ from 2.4, which compiled code follows: docs/running.md, "Versions".
 
 Reads: NumPy's answers, and its version. Writes: nothing. Gives: whether tests may compare with NumPy.
 """

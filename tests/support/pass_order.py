@@ -76,7 +76,7 @@ def classes() -> Iterator[type[Any]]:
 
 
 def content(kind: type[Any]) -> dict[str, Any]:
-    """What a class is made of: its own attributes, its traits, and the constraints of its definition."""
+    """The parts of a class: its own attributes, its traits, and the constraints of its definition."""
     found: dict[str, Any] = dict(vars(kind))
     if hasattr(kind, "traits"):
         found["all traits"] = frozenset(map(repr, kind.traits.traits))

@@ -1,4 +1,4 @@
-"""Calls every public callable in a kernel, twice, with all that it may depend on changed in between.
+"""Calls every public callable in a kernel, twice, with everything that it may depend on changed in between.
 
 `python tests/support/purity_walk.py MODULE...` prints one line of JSON for each call that is not what plain Python
 gives, or refused at its line; `--page FILE` walks through everything and writes the summary. A process of its own: what
@@ -38,7 +38,7 @@ GOOD = ("equal", "same error", "refused")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one call. how: equal, refused, same error, wrong, ran, no place, hang or crash."""
+    """The outcome of one call. how: equal, refused, same error, wrong, ran, no place, hang or crash."""
 
     call: str
     how: str
@@ -87,7 +87,8 @@ def outcome(function: Any, argument: Any) -> tuple[str, Any]:
 
 
 def is_same(a: Any, b: Any) -> bool:
-    """Whether two results are of the same classes and dtypes, and equal; objects without a value need only be alike."""
+    """Whether two results have the same classes and dtypes, and are equal; objects without a value need only look
+    alike."""
     if type(a) is not type(b):
         return False
     if isinstance(a, tuple | list):
@@ -110,7 +111,7 @@ def is_same(a: Any, b: Any) -> bool:
 
 
 class Walk:
-    """The kernels of some calls, in a module of their own, and what is around them."""
+    """The kernels of some calls, in a separate module, and their surroundings."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -186,7 +187,7 @@ class Walk:
         return Verdict(call, found)
 
     def compiled(self, kernel: Any, argument: Any) -> tuple[str, Any]:
-        """What the kernel gives, within the time, without reaching out of the process."""
+        """The kernel's result, within the time limit, without reaching out of the process."""
         signal.alarm(LONGEST)
         self.watch.is_on = True
         try:

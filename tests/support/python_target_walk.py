@@ -71,7 +71,7 @@ class Printed:
         PythonArtifact.__init__ = self._before
 
     def complaints(self) -> str:
-        """What ruff's default rules say."""
+        """The findings of ruff's default rules."""
         done = self._ruff("check")
         return done.stdout + done.stderr if done.returncode else ""
 
@@ -84,7 +84,7 @@ class Printed:
         return subprocess.run(whole, capture_output=True, text=True, check=False, cwd=self.directory)
 
 
-# --- what is judged in a process of its own -------------------------------------------------------------------------
+# --- judged in a separate process -----------------------------------------------------------------------------------
 
 
 def random_programs(directory: Path, keys: Sequence[tuple[str, int]]) -> Iterator[dict[str, Any]]:
@@ -223,7 +223,7 @@ def _write(log: Path, found: dict[str, Any]) -> None:
 
 @dataclass
 class Tally:
-    """What became of all programs."""
+    """The outcomes of all programs."""
 
     verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
     examples: list[dict[str, Any]] = field(default_factory=list)
@@ -259,7 +259,7 @@ def apart(what: str, keys: Sequence[Any], log: Path) -> list[dict[str, Any]]:
 
 
 def walk(first: int, count: int, log: Path, minutes: float) -> Tally:
-    """All of it, as far as it is not in the log; random programs for so many minutes."""
+    """Everything that is not in the log; random programs for this many minutes."""
     tally, end = Tally(), time.monotonic() + 60 * minutes
     log.parent.mkdir(parents=True, exist_ok=True)
     head = json.dumps({"generator": generation(), "first": first})

@@ -174,7 +174,7 @@ class Writer:
             ways.append((loop, Function(name, g.calls, g.order, g.is_pure)))
             ways.append(([f"{name} = counting({a})"], Function(name, f.calls, f.order, False)))
         if f.is_pure and f.order < 2:
-            # What a derivative calls is outlined: it may not count its calls.
+            # Callees of a derivative are outlined: they may not count their calls.
             for text, orders in ((f"grad({a})", 1), (f"slope({a})", 1), (f"nth_derivative({a}, 2)", 2)):
                 if f.order + orders <= 2:
                     ways.append(([f"{name} = {text}"], Function(name, 4**orders * f.calls, f.order + orders, True)))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-# What is appended, by the kind of the list.
+# The appended values, by the kind of the list.
 NUMBERS = ("x", "x * i", "np.sin(x)", "y[0]", "float(i) * x", "y[i % 3] + x", "np.sum(y)")
 ARRAYS = ("y", "y * x", "y.copy()", "np.cos(y) * 0.5", "y[::-1] * 1.0", "row", "np.array([x, y[1], 0.5])")
 PAIRS = ("(x, y[0])", "(0.1 * i, x)", "[x, y[2]]")

@@ -255,7 +255,7 @@ def arguments(seed: int) -> list[Any]:
 
 
 def outcome(module: ModuleOp, inputs: Sequence[Any], name: str = "f") -> tuple[Any, ...]:
-    """What the program gives, to the bit (nan is nan); or the check that failed."""
+    """The program's result, to the bit (nan is nan); or the check that failed."""
     with np.errstate(all="ignore"):
         try:
             results = run(module, name, *inputs)

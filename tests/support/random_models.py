@@ -95,7 +95,7 @@ class _Writer:
         return HEAD + "\n".join(lines) + "\n"
 
     def first(self, number: int) -> str:
-        """What a state begins with: static, of the arguments, or taken from around the function."""
+        """The initial value of a state: static, from the arguments, or captured."""
         if self.is_array and self.body == "move if":
             # All of one kind: a mixture of arrays from around the function and others is not followed through an if.
             return ("np.zeros(3)", "START", "q * np.ones(3)")[self.count % 3]

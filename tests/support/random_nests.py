@@ -49,7 +49,7 @@ class Operand:
         return array.reshape([size if d in kept else 1 for d, size in enumerate(sizes)])
 
     def outside(self) -> Array:
-        """What the op must not touch: the argument with the view filled with zeros."""
+        """The part that the op must not touch: the argument with the view filled with zeros."""
         saved = self.view.copy()
         self.view[...] = 0
         rest = self.whole.copy()

@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 from mlirad import tree
 
 SHAPES = [(1,), (2,), (6,), (12,), (1, 1), (2, 3), (3, 4), (4, 1), (2, 3, 2), (1, 4, 3), (3, 2, 2), (0, 3), (2, 0)]
-# What the documentation says of calls that are refused.
+# The documented refusals of calls.
 REFUSALS = ("pass a copy of one of them", "some of its elements share memory; copy it first")
 READ_ONLY = "assignment destination is read-only"
 
@@ -163,7 +163,7 @@ def random_pair(seed: int) -> Callable[[], list[np.ndarray]]:
 
 
 def outcome(function: Callable[..., Any], args: Sequence[np.ndarray]) -> Any:
-    """What a call gives, or the error that it raises."""
+    """The result of a call, or its error."""
     try:
         with np.errstate(all="ignore"):
             return function(*args)

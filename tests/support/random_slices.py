@@ -1,4 +1,4 @@
-"""Random programs whose slices, loops and conditions have bounds made of the numbers of loops and of two arguments."""
+"""Random programs with bounds of slices, loops and conditions computed from loop counters and two arguments."""
 
 from __future__ import annotations
 

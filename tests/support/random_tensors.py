@@ -164,7 +164,7 @@ class RandomFunction:
         self.op(f"tensor.insert {scalar} into {name}[{self.indices(shape)}] : {tensor_type(shape)}", shape)
 
     def empty(self, shape: tuple[int, ...]) -> str:
-        """What a result that is not read first is written over: most often new memory."""
+        """The destination of a result that is not read first: most often new memory."""
         if self.random.random() < 0.15:
             return self.pick(shape)[0] if any(other == shape for _, other in self.tensors) else self.empty(shape)
         return self.op(f"tensor.empty() : {tensor_type(shape)}")
@@ -358,7 +358,7 @@ class RandomFunction:
                 self.op(f"tensor.cast {wide} : tensor<?xi64> to tensor<4xi64>", (4,))
 
     def carried(self) -> list[tuple[str, tuple[int, ...]]]:
-        """What a loop starts with: tensors of one or two shapes, so that they may be swapped."""
+        """The initial values of a loop: tensors of one or two shapes, so that they may be swapped."""
         shapes = self.random.choices([(4,), (4,), (8,), (3,), (2, 4), (2, 2)], k=2)
         chosen = [self.random.choice(shapes) for _ in range(self.random.randint(0, 3))]
         return [self.pick(shape) for shape in chosen if any(other == shape for _, other in self.tensors)]

@@ -30,7 +30,7 @@ _PYTHON: dict[str, Callable[[Any], Any]] = {"b": bool, "i": int, "f": float}
 
 
 def compile_for(function: Any, *args: Any, **kwargs: Any) -> Built:
-    """What the frontend builds for these arguments, verified."""
+    """The module that the frontend builds for these arguments, verified."""
     signature = signature_of(args, kwargs)
     leaves = tree.leaves((args, kwargs))
     while True:

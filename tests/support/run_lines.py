@@ -30,7 +30,7 @@ class MissingTool(Exception):
 
 @dataclass(frozen=True)
 class Result:
-    """What a command left: its exit code, its output and its errors."""
+    """The outcome of a command: its exit code, output and errors."""
 
     code: int
     out: str

@@ -82,7 +82,7 @@ class Machine:
         return self._block(self.function.body.block, args)
 
     def _block(self, block: Block, args: Sequence[Any]) -> list[Any]:
-        """What the block's terminator passes on."""
+        """The values that the block's terminator passes on."""
         for arg, value in zip(block.args, args, strict=True):
             self._set(arg, value)
         for op in block.ops:
@@ -273,7 +273,7 @@ class Machine:
         return []
 
     def _reshape(self, op: Operation) -> Sequence[Any]:
-        """Any op whose result is its first operand in another shape."""
+        """Any op that returns its first operand in another shape."""
         array, type = self._values[op.operands[0]], op.results[0].type
         shape = _shape(type, array)
         if isinstance(op, tensor.ReshapeOp):
@@ -370,7 +370,7 @@ def _shape(type: Attribute, array: Array) -> tuple[int, ...]:
 
 
 def _check_layout(type: MemRefType, array: Array) -> None:
-    """That the array lies as its type says."""
+    """Check that the array has the layout of its type."""
     strides = type.get_strides()
     assert strides is not None
     assert array.dtype == dtype_of(type.get_element_type())

@@ -1,4 +1,4 @@
-"""What tests send to other processes: kernels and functions that are found by their names."""
+"""Kernels and functions that tests send to other processes, found by their names."""
 
 from __future__ import annotations
 

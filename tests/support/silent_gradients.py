@@ -1,6 +1,6 @@
 """Programs whose gradients other systems computed wrongly without an error, from their public issue trackers, in NumPy.
 
-Each is what the report is about, written as a NumPy user would write it: no code of the reports.
+Each shows the bug of a report, written as a NumPy user would write it, without code from the report.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Function = Callable[..., object]
 
 @dataclass(frozen=True)
 class Program:
-    """A function of the array `x` and constants, whose value is a number; `about` says what went wrong elsewhere."""
+    """A scalar function of the array `x` and constants; `about` says what went wrong elsewhere."""
 
     function: Function
     report: str

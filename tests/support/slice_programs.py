@@ -1,4 +1,4 @@
-"""Programs whose slices have lengths that change from trip to trip, each with the NumPy function that it is."""
+"""Programs with slices of lengths that change from trip to trip, each with its NumPy function."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def type_of(argument: Any) -> Attribute:
 
 
 def evaluate(build: Callable[..., Sequence[Expr]], *arguments: Any) -> tuple[Any, ...]:
-    """The values of the Exprs that `build(*exprs)` gives, for the arguments that the exprs stand for."""
+    """The values of the Exprs that `build(*exprs)` returns, for these values of the exprs."""
     arg_types = [type_of(argument) for argument in arguments]
     block = Block(arg_types=arg_types)
     with building(block):

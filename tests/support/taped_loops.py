@@ -1,4 +1,4 @@
-"""Loops whose derivatives need a tape; their trip counts are constants, arguments, or depend on a condition."""
+"""Loops with derivatives that need a tape; trip counts are constants, arguments, or depend on a condition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs in plain NumPy whose slices start and end where only the run knows, with arguments for them.
+"""Programs in plain NumPy with slices that have run-time starts and ends, with arguments.
 
 ALGORITHMS: textbook algorithms, which write their arguments. CORNERS: functions of an array and a number, for any
 number, which may write the array.

@@ -75,7 +75,7 @@ def test_threads_that_compile_together_leave_the_recursion_limit(limits: int, mo
 
 
 def test_scopes_that_overlap() -> None:
-    """Of random threads the first that enters changes the setting, and the last that leaves restores it."""
+    """Among random threads, the first to enter changes the setting, and the last to leave restores it."""
     held, chooser = Number(), random.Random(1)
     for _ in range(ROUNDS * 20):
         inside, scopes = [], [held.setting.changed() for _ in range(6)]

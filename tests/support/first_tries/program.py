@@ -1,4 +1,4 @@
-"""What a first-try program is: a function, arguments that it runs on, and what it is differentiated by.
+"""A first-try program: a function, its arguments, and the arguments that it is differentiated by.
 
 Reads: nothing. Writes: nothing. Leaves: `program`, a decorator, and Programs.
 """
@@ -16,7 +16,7 @@ Make = Callable[[np.random.Generator], Sequence[Any]]
 
 @dataclass(frozen=True)
 class Program:
-    """wrt: positions of the arguments in whose doubles it is differentiated; none: only its value is asked for."""
+    """wrt: positions of the arguments whose doubles it is differentiated by; none: only its value is compared."""
 
     function: Callable[..., Any]
     make: Make

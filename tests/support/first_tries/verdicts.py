@@ -1,4 +1,4 @@
-"""What becomes of a first-try program: `make first-tries` writes the page of verdicts.
+"""The verdicts on first-try programs: `make first-tries` writes the page of verdicts.
 
 Reads: programs. Writes: docs/verification/first-tries.md, if asked. Leaves: verdicts: right, missing (a function that
 NumPy has and mlirad has not yet), refused, or wrong.
@@ -56,7 +56,7 @@ def verdict(program: Program) -> Verdict:
 
 
 def outcome(function: Callable[..., Any], arguments: list[Any]) -> Any:
-    """What a call gives, or the exception that it raises."""
+    """The result of a call, or its exception."""
     try:
         with np.errstate(all="ignore"):
             return function(*arguments)

@@ -94,7 +94,7 @@ def relaxed(p, pn, b, dx, dy):
 
 
 def cavity_flow(steps, sweeps, u, v, p, dt, dx, dy, rho, nu):
-    """Navier and Stokes in a box whose lid moves at speed 1, by explicit steps and a relaxed pressure."""
+    """Navier-Stokes in a box with a lid that moves at speed 1, by explicit steps and a relaxed pressure."""
     b = np.zeros_like(u)
     for _ in range(steps):
         un = u.copy()

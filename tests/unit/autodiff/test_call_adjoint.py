@@ -110,7 +110,7 @@ def many_vectors(x):
 
 
 def tree(x, n):
-    """Calls in a loop whose trip count depends on the call."""
+    """Calls in a loop with a trip count that depends on the call."""
     t = 0.0
     for i in range(n):
         t = t + tree(x, i) * x[i] + t * t * 0.1

@@ -53,7 +53,7 @@ class SinCosOp(PartsOp):
 
 @ops.op(singular=True)
 class RootAndSameOp(PartsOp):
-    """The square root, whose slope is infinite at 0, and x."""
+    """The square root, with an infinite slope at 0, and x."""
 
     name = "test.root_and_same"
 

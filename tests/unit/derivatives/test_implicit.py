@@ -1,4 +1,4 @@
-"""root, fixed_point and minimize: derivatives beside those of closed forms, of dense algebra and of differences."""
+"""root, fixed_point and minimize: derivatives compared with closed forms, dense algebra and differences."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_thousand_unknowns_cost_one_linear_system_and_no_tape(capfd: pytest.Ca
 
 
 def descent(f, derivative, x, tol):
-    """Gradient descent, whose step gets longer and shorter."""
+    """Gradient descent with a step that gets longer and shorter."""
     rate, value, moved = 0.1, f(x), 1.0
     while moved > tol:
         y = x - rate * derivative(f)(x)
@@ -126,7 +126,7 @@ def test_a_descent_whose_objective_runs_a_descent(first, second) -> None:
 
         return descent(outer, first, 0.3, 1e-3)
 
-    # Central differences of the program itself, whose descents make as many steps on both sides.
+    # Central differences of the program itself; its descents make the same number of steps on both sides.
     np.testing.assert_allclose(second(study)(1.5), -0.4555019039731434, rtol=1e-8)
 
 

@@ -16,7 +16,7 @@ DTYPES = (
 
 
 def known(x, z):
-    """A tape whose length is known: of the number that an inner loop leaves."""
+    """A tape of known length, for the number that an inner loop computes."""
     for i in range(len(z)):
         last = z[0]
         for v in z:

@@ -23,7 +23,7 @@ class Result:
 
 
 def chain(x, w):
-    """A recurrence with a branch, and a loop whose trip count depends on data."""
+    """A recurrence with a branch, and a loop with a trip count that depends on data."""
     y = x.copy()
     for i in range(1, x.shape[0]):
         y[i] = np.sin(y[i - 1]) * w["a"][i, 0] + x[i]

@@ -66,7 +66,7 @@ def root(a, tolerance=1e-14):
 
 
 def test_known_series() -> None:
-    """The derivatives at 0 of functions whose series are tabulated, and those of a root by an iteration."""
+    """The derivatives at 0 of functions with tabulated series, and of a root found by iteration."""
 
     def many(x):
         return np.tan(x), x * np.exp(x) / (1 - x), np.arcsin(x), np.log1p(x)
@@ -90,7 +90,7 @@ def test_choices_follow_the_primal() -> None:
     assert_allclose(first[1], [-1.0, 0.0, 1.0])
     assert_allclose(second[2], [0.0, 0.0, 2.0])
     _, ((slope, _),) = mlirad.jet(lambda x: (np.sqrt(x), x), (np.array([0.0, 4.0]),), ([np.array([0.0, 1.0])],))
-    assert_allclose(slope, [0.0, 0.25])  # a path that stands still annihilates the infinite slope
+    assert_allclose(slope, [0.0, 0.25])  # a path that does not move annihilates the infinite slope
 
 
 def test_inside_of_other_transforms() -> None:
@@ -192,7 +192,7 @@ def ruled(x):
     ids=["rules", "a rule of a recursive function", "an equation", "products"],
 )
 def test_what_has_tangents_and_no_formula(function) -> None:
-    """Rules, whose derivatives are false on purpose, and products: as nested calls of jvp."""
+    """Rules with derivatives that are false on purpose, and products: compared with nested calls of jvp."""
     x, a, b = np.array([0.5, 1.2, 0.0]), np.array([1.0, -0.4, 0.7]), np.array([0.3, 0.2, -0.5])
 
     @mlirad.jit

@@ -117,7 +117,7 @@ def test_the_function_runs_once() -> None:
     forward, linear = text.split("func.func public")[1:3]
     assert "nd.exp" in forward and "nd.sin" in forward
     assert "nd.exp" not in linear and "nd.sin" not in linear
-    # The pullback itself, whose cotangents are not needed, is gone.
+    # The pullback itself is gone, because its cotangents are not needed.
     loop = kernel_of(Linearize(march), Options()).lower(X, 0.7).as_text("autodiff")
     assert "ad.transpose" not in loop and "nd.transpose" not in loop
 

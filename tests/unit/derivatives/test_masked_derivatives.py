@@ -1,4 +1,4 @@
-"""Where a program takes the one branch, the other has no say in any derivative, though it be infinite or nan there.
+"""If a program takes one branch, the other has no influence on any derivative, even if it is infinite or nan there.
 
 Each piece is singular somewhere in its first three derivatives; each way keeps the singular points from the result, as
 select, mask, branch, slice, write or extremum. Forward and reverse mode, in every order of three, give the derivatives
@@ -293,7 +293,7 @@ def test_every_piece_in_every_way(piece, way) -> None:
 
 
 def test_a_cotangent_of_zero_by_its_value_keeps_its_own_derivative() -> None:
-    """d/dx of 2 log(x) / x at 1, whose first factor is the cotangent of the logarithm."""
+    """d/dx of 2 log(x) / x at 1; the first factor is the cotangent of the logarithm."""
     f = mlirad.grad(lambda x: np.log(x) ** 2)
     assert (f(1.0), mlirad.grad(f)(1.0), mlirad.jvp(f, (1.0,), (1.0,))[1]) == (0.0, 2.0, 2.0)
     assert mlirad.grad(mlirad.grad(lambda x, y: (x / y) ** 2))(0.0, 2.0) == 0.5

@@ -128,7 +128,7 @@ MATRICES: dict[str, tuple[int, Callable[[Any], Any]]] = {
     "jacrev": (1, lambda x: mlirad.jacrev(packed)(x)),
     "hessian": (2, lambda x: mlirad.hessian(total)(x)),
 }
-"""The order, and a matrix whose diagonal has the derivatives."""
+"""The order, and a matrix with the derivatives on its diagonal."""
 
 
 def check(found: Any, order: int) -> None:

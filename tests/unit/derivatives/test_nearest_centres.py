@@ -31,7 +31,7 @@ def by_hand(centres: Any, points: Any) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_ties_infinities_and_nan(dtype: Any) -> None:
-    """Small integers tie exactly. 1,709 points are no multiple of any block of rows."""
+    """Small integers tie exactly. 1,709 points are not a multiple of any block of rows."""
     random = np.random.default_rng(0)
     centres, points = random.integers(-2, 3, (50, 8)), random.integers(-2, 3, (1709, 8))
     ties = [len(np.flatnonzero(d == d.min())) for d in np.sum((points[:, None] - centres) ** 2, axis=2)]

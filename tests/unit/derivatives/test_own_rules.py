@@ -1,6 +1,6 @@
-"""Rules that functions bring along: under every transform, in loops and branches, and what is refused of them.
+"""Custom derivative rules: under every transform, in loops and branches, and their refusals.
 
-The rules are told from derivatives of the functions themselves by a factor that only they have.
+A factor distinguishes the rules from the derivatives of the functions themselves.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def test_sizes_that_depend_on_data_recursion_and_checkpoints() -> None:
     assert mlirad.grad(lambda x: np.sum(squared(x)))(np.zeros(0)).shape == (0,)
 
 
-# What is refused, where the user wrote it.
+# Refusals at the user's line.
 
 
 def total(x):
@@ -301,7 +301,7 @@ def climb(s, a):
 
 
 def test_rules_of_functions_that_call_themselves_serve_both_modes() -> None:
-    """What the transpose needs of such a function is known when it has been cut in two, and is looked at then."""
+    """The values that the transpose needs are known when the function has been cut in two, and are checked then."""
     backward, forward = mlirad.custom_vjp(climb), mlirad.custom_jvp(climb)
     backward.defvjp(
         lambda s, a: (climb(s, a), (s, a)), lambda kept, g: mlirad.vjp(lambda s, a: 2.0 * climb(s, a), *kept)[1](g)
@@ -352,7 +352,7 @@ def test_another_rule_is_another_kernel() -> None:
 
 @pytest.fixture
 def registry():
-    """What a test registers is forgotten after it."""
+    """Registrations of a test are removed after it."""
     before = dict(REGISTERED)
     yield
     REGISTERED.clear()

@@ -118,7 +118,7 @@ def test_lanes_draw_in_turn() -> None:
 
 
 def test_directions_of_one_draw() -> None:
-    """What runs a function once for each direction is refused; jacrev runs it once."""
+    """Transforms that run a function once for each direction are refused; jacrev runs it once."""
     rng, plain = fresh(), fresh()
 
     def scaled(x):

@@ -1,4 +1,4 @@
-"""Programs whose gradients other systems computed wrongly: right here, in both modes, beside differences."""
+"""Programs with gradients that other systems computed wrongly: they agree with differences here, in both modes."""
 
 from __future__ import annotations
 

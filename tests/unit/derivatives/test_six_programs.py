@@ -15,7 +15,7 @@ Scalar = Callable[[Any], Any]
 
 
 def sine(x: Any) -> Any:
-    """What the programs call for np.sin where they are run on series."""
+    """The replacement of np.sin when the programs run on series."""
     return x.sin() if isinstance(x, Jet) else np.sin(x)
 
 

@@ -13,7 +13,7 @@ from traced_lengths import ALGORITHMS, CORNERS, SPD, X, cholesky, durbin, leaves
 import mlirad
 
 DIFFERENTIABLE = [f for f in ALGORITHMS if f is not nussinov]
-# Of the corners: one jumps where its argument moves, and one rounds to float32.
+# Two corners: one jumps when its argument moves, and one rounds to float32.
 SMOOTH = [f for f, array in CORNERS.items() if array.dtype == float and f.__name__ not in ("leaves_early", "made_like")]
 
 

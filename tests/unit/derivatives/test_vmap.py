@@ -81,7 +81,7 @@ def nested(x, w):
 
 
 def stepped(x, w):
-    """A loop and a branch that all lanes take alike."""
+    """A loop and a branch on which all lanes agree."""
     y, c = x, 1.0
     for _ in range(4):
         y = y + 0.1 * np.cos(y) @ w
@@ -178,7 +178,7 @@ def test_checks_are_those_of_each_lane_in_order() -> None:
 
 
 def test_a_branch_that_only_raises_raises_in_its_own_lanes() -> None:
-    """What it raises depends on nothing, and the branch on the lane: all lanes at once would raise."""
+    """The exception depends on nothing, but the branch depends on the lane: all lanes at once would raise."""
 
     def lane(x):
         if x < 0.0:
@@ -252,7 +252,7 @@ def settled(a, b):
 
 
 def test_blocks_of_lanes() -> None:
-    """Lanes with trip counts of their own go in blocks, the last ones (22 of them) one by one."""
+    """Lanes with different trip counts run in blocks, the last 22 one by one."""
     a = np.exp(RNG.uniform(-7.0, 7.0, 150))
     a[::7] = 1.0  # no trip, and the other side of the branch would divide by 0
 

@@ -181,8 +181,8 @@ OF_FLOATS = (*OF_ALL, *OF_POSITIVE, *OF_UNIT, N.ArccoshOp)
 PAIRS = np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)
 i0, i1, i2 = np.int64(0), np.int64(1), np.int64(2)
 T, U = _x(3, 4), _positive(2, 2)
-AGAIN = np.array([2, 0, 2, 1, 2])  # an index array in which a place stands more than once
-GATHERED = (  # an array, what stands at the places of it, the index arrays, and which axes these are for
+AGAIN = np.array([2, 0, 2, 1, 2])  # an index array with repeated indices
+GATHERED = (  # an array, the values at its indices, the index arrays, and their axes
     (_x(5), _positive(4), (np.array([4, 1, 1, 0]),), {"axes": (0,), "at": 0}),
     (_x(3, 4), _positive(5, 4), (AGAIN,), {"axes": (0,), "at": 0}),
     (_x(4, 3), _positive(4, 5), (AGAIN,), {"axes": (1,), "at": 1}),
@@ -629,7 +629,7 @@ def type_of(value: Any) -> Attribute:
 
 
 def program(sample: Sample, dtype: type) -> tuple[ModuleOp, func.FuncOp]:
-    """A module whose function @f is the op."""
+    """A module with a function @f that is the op."""
     operand_types = sample.operand_types(dtype)
     function = func.FuncOp("f", (operand_types, []))
     with building(function.body.block):
@@ -900,7 +900,7 @@ def _like_value(value: Any, like: Any) -> Any:
 
 SERIES = {s.op: s for s, dtype in reversed(SMOOTH) if dtype is F64 and s.to is not F32}
 WITHOUT_SERIES = (DO.DetOp, DO.CofactorsOp)
-"""Ops whose derivatives, of the first or second order, are loops."""
+"""Ops with loops as derivatives of first or second order."""
 
 
 def test_taylor_coefficients() -> None:

@@ -1,4 +1,4 @@
-"""`mlirad explain`: where arguments come from, what stands beside what, and the page."""
+"""`mlirad explain`: the source of arguments, the columns, and the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mlirad.record_grad`: the gradient, the cotangents with their lines, NaNs, and functions with rules of their own."""
+"""`mlirad.record_grad`: the gradient, the cotangents with their lines, NaNs, and functions with custom rules."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def test_lines_cross_only_where_they_must() -> None:
     lower = [GraphNode(None, 40.0, 20.0) for _ in order]
     parallel = [Net(tops[number], (node,)) for number, node in zip(order, lower, strict=True)]
     assert laid_out(GraphNode("", children=(*tops, *lower)), parallel).crossings == 0
-    inside = GraphNode("", children=tuple(lower))  # and in a box, whose ports are put into this order
+    inside = GraphNode("", children=tuple(lower))  # and in a box with its ports in this order
     assert laid_out(GraphNode("", children=(*tops, inside)), parallel).crossings == 0
     both = [Net(each, (lower[0], lower[1])) for each in tops[:2]]  # K2,2 crosses once
     assert laid_out(GraphNode("", children=(*tops[:2], *lower[:2])), both).crossings == 1
@@ -204,7 +204,7 @@ def test_a_browser_shows_the_picture(tmp_path: Path) -> None:
 
 
 def browsed(path: Path) -> str:
-    """What headless Chromium makes of a file, scripts run."""
+    """The output of headless Chromium for a file, after its scripts have run."""
     assert CHROMIUM is not None
     flags = "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={path.parent / 'profile'}", "--dump-dom"
     run = subprocess.run([CHROMIUM, *flags, path.as_uri()], capture_output=True, text=True, timeout=120, check=True)

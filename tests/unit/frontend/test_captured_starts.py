@@ -77,7 +77,7 @@ X = np.array([0.5, -0.25, 0.125])
 
 
 def program(text: str, spelling: str) -> tuple[Callable[..., Any], Callable[[], list[np.ndarray]]]:
-    """A function (k, x, n), and a function that returns the captured arrays, in a module of its own."""
+    """A function (k, x, n), and a function that returns the captured arrays, in a separate module."""
     body = "\n".join("        " + line for line in text.format(s=SPELLINGS[spelling]).splitlines())
     source = FRAME.format(body=body)
     name = f"<start {abs(hash(source))}>"

@@ -236,7 +236,7 @@ def test_what_is_refused(function: Callable[..., Any]) -> None:
 
 
 def test_keys_and_signatures() -> None:
-    """Complex and real arguments get code of their own; a Python complex is weak."""
+    """Complex and real arguments get separate code; a Python complex is weak."""
     kernel = mlirad.jit(lambda z: z * 2)
     dtypes = (np.complex64, np.complex128, np.float32)
     assert [kernel(np.ones(2, dtype)).dtype for dtype in dtypes] == list(map(np.dtype, dtypes))

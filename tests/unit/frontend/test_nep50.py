@@ -208,7 +208,7 @@ def test_stores(source):
 
 @pytest.mark.parametrize("left", [*DTYPES, *KINDS], ids=str)
 def test_joins(left):
-    """A join has NumPy's dtype if one number is NumPy's; it holds both numbers, except ints that are no float."""
+    """A join has NumPy's dtype if one number is NumPy's; it holds both numbers, except ints that no float equals."""
     for right in [*DTYPES, *KINDS]:
         dtype = nep50.joined(left, right)
         assert dtype == nep50.joined(right, left)

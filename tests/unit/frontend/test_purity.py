@@ -67,7 +67,7 @@ NOISY = Noisy()
 
 
 def walked(*arguments: str, code: str = "") -> tuple[list[dict[str, str]], dict[str, dict[str, int]]]:
-    """The failing calls, and the counts, from a walk in a process of its own."""
+    """The failing calls, and the counts, from a walk in a separate process."""
     run = (
         f"import runpy, sys; sys.argv = {[str(WALK), *arguments]!r}; runpy.run_path({str(WALK)!r}, run_name='__main__')"
     )

@@ -95,7 +95,7 @@ def test_requests_in_the_code() -> None:
 
     built = compile_for(newton, 1.0, 5)
     of_g = next(request for request in requests(built) if "g_" in request.callee.root_reference.data[:2])
-    # `shift` is closed over: it becomes an argument of its own, which is not differentiated.
+    # `shift` is captured: it becomes an additional argument, which is not differentiated.
     assert len(of_g.primals) == 2 and ints(of_g.wrt) == (0,)
 
 

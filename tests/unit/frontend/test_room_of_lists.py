@@ -121,7 +121,7 @@ def hardly_ever(x, n):
 @pytest.mark.parametrize("function", [iterated, hardly_ever])
 def test_what_is_not_run_needs_no_room(function) -> None:
     kernel = jit(function)
-    most = 10**12  # there is no memory for so many
+    most = 10**12  # there is not enough memory for this many
     assert kernel(0.4, most) == pytest.approx(function(0.4, 1000))
     assert kernel.last_memory() < 10_000
 

@@ -60,7 +60,7 @@ def factors(rng, size):
 
 
 class Chain:
-    """One random chain, applied to a View and to a NumPy array alike."""
+    """One random chain, applied to both a View and a NumPy array."""
 
     def __init__(self, rng, kinds=("index", "transpose", "flip", "reshape", "squeeze", "ravel", "diagonal")):
         self.rng = rng
@@ -243,7 +243,7 @@ def test_chains_are_normalised():
     assert [type(step) for step in windows.steps] == [Windows]
     for index in (2, (2, 1), (slice(None), 1), (slice(1, 2), slice(0, 3, 2)), (slice(4, None, -2), 0)):  # slices of x
         assert [type(step) for step in compose(windows, index).steps] == [Affine]
-    assert len({compose(view, 2).steps, compose(view, 3).steps}) == 1  # the start is no part of the steps
+    assert len({compose(view, 2).steps, compose(view, 3).steps}) == 1  # the start is not part of the steps
 
 
 def test_a_full_slice_emits_nothing_and_an_element_is_one_op():

@@ -91,14 +91,14 @@ def test_jacobians_and_directions(mode: int) -> None:
 
 
 class Cube(nn.Cell):
-    """An operation of one's own, whose rule is registered."""
+    """A custom operation with a registered rule."""
 
     def construct(self, x: Any) -> Any:
         return x * x * x
 
 
 class Scaled(nn.Cell):
-    """A cell with a rule of its own: 10 times what the derivative is."""
+    """A cell with a custom rule: 10 times the derivative."""
 
     def construct(self, x: Any, w: Any) -> Any:
         return x * w

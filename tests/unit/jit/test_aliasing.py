@@ -17,7 +17,7 @@ from mlirad.testing.interpreted import Interpreted
 
 
 def same_as_numpy(function: Callable[..., Any], make: Callable[[], Any], kernel: Any = None) -> None:
-    """Runs both on arguments made alike; compares values, side effects, sharing, identity and writability."""
+    """Runs both on equal arguments; compares values, side effects, sharing, identity and writability."""
     numpys, own = make(), make()
     expected = function(*numpys)
     require_same((numpys, expected), (own, (mlirad.jit(function) if kernel is None else kernel)(*own)))
@@ -241,7 +241,7 @@ def test_a_view_with_elements_that_are_one_is_not_written() -> None:
         x[0] = 50.0
         return y.sum(), y[:, 0]
 
-    # What is only read may repeat what is written.
+    # Arrays that are only read may share memory with written ones.
     same_as_numpy(reads_it, of_line(lambda b: b, lambda b: np.lib.stride_tricks.as_strided(b, (2, 3), (0, 8))))
 
 

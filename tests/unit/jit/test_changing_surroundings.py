@@ -1,4 +1,4 @@
-"""What a function takes from around it changes between calls: each call gives the new answer, or a clear refusal."""
+"""Captured objects change between calls: each call gives the new answer, or a clear refusal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mlirad.jit.kernel import SLOW_CALLS
 X = np.array([1.0, 2.0, 3.0])
 # So many calls of a kind go without Python, in the end.
 CALLS = 2 * SLOW_CALLS + 2
-# What a test does between two calls, one after the other; the function is compared with itself after each.
+# The changes between two calls, one after the other; the function is compared with itself after each.
 Changes = Iterable[Callable[[], Any]]
 Case = tuple[Callable[..., Any], Changes]
 

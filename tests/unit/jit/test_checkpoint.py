@@ -20,7 +20,7 @@ def plain(f: Any) -> Any:
 
 
 def mixed(wrap: Wrap) -> Any:
-    """Helpers in a loop that write, capture, give numbers, and have loops of their own."""
+    """Helpers in a loop that write, capture, return numbers, and contain loops."""
 
     def helper(a, s, *, k=2):
         b = a * s
@@ -108,7 +108,7 @@ INPUT = RNG.standard_normal((64, 8))
     ids=["straight", "loop"],
 )
 def test_a_deep_network_needs_40_percent_less(program: Any, weights: Any) -> None:
-    """Of a layer, the plain gradient keeps four arrays, and the checkpointed one its input."""
+    """For each layer, the plain gradient keeps four arrays, and the checkpointed one its input."""
     kept, again = (mlirad.grad(program(wrap)) for wrap in (plain, mlirad.checkpoint))
     for one, other in zip(
         mlirad.tree.leaves(kept(weights, INPUT)), mlirad.tree.leaves(again(weights, INPUT)), strict=True

@@ -36,7 +36,7 @@ def sweeps(how: Any, n: int = 23) -> Function:
 
 
 def until(how: Any) -> Function:
-    """A while, whose trips are known only afterwards, with a break."""
+    """A while with a trip count that is known only afterwards, with a break."""
 
     def f(x: Any) -> Any:
         v, w, k = x[0], x[1] * 0.1, 0
@@ -181,7 +181,7 @@ def test_states_are_placed_so_that_the_fewest_trips_are_run() -> None:
 
 
 def kept_bytes(f: Function, x: Any, n: int) -> int:
-    """What a first call of the gradient leaves in growable memory for the next one: the most that it held at a time."""
+    """The growable memory that a first call of the gradient leaves for the next one: its peak."""
     gradient = mlirad.grad(f)
     gradient(x, n)
     (made,) = gradient._specializations()

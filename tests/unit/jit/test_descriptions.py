@@ -1,4 +1,4 @@
-"""What Python's tools see of kernels: names, documentation, signatures, the plain function."""
+"""Kernels as Python's tools see them: names, documentation, signatures, the plain function."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Model:
         return np.sum(self.w * x**power)
 
     def __call__(self, x, *rest):
-        """What a model gives."""
+        """The value of a model."""
         return np.sum(self.w * x)
 
 

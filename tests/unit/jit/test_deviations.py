@@ -23,7 +23,7 @@ TESTED: list[str] = []
 
 
 def row(*starts: str) -> Callable[[Any], Any]:
-    """The test belongs to the rows whose first columns begin so."""
+    """The test belongs to the rows with these beginnings of their first columns."""
     TESTED.extend(starts)
     return lambda test: test
 

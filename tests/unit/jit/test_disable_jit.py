@@ -1,4 +1,4 @@
-"""`disable_jit`: the function runs in Python, once; its derivatives are those of compiled code, to rounding."""
+"""`disable_jit`: the function runs once, in Python; its derivatives equal those of compiled code up to rounding."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def session(tmp_path: Path) -> Session:
     return Session(tmp_path / "session.py")
 
 
-# What is found.
+# Finding entries.
 
 
 @dataclasses.dataclass
@@ -312,10 +312,10 @@ def test_object_code_is_found_by_its_ir(root, session, monkeypatch) -> None:
         space = session.run(text.format(number))
         same(mlirad.jit(space["f"])(0.5), space["f"](0.5))
     assert len(compiled) == 2  # 2.0 and 3.0
-    assert len(entries(root)) == 5  # np.float64(2.0) has an interface of its own, and the code of 2.0
+    assert len(entries(root)) == 5  # np.float64(2.0) has a separate interface, and the code of 2.0
 
 
-# What has changed around the function: the kernel's own text is the same, at the same place.
+# Changes around the function: the kernel's own text is the same, at the same place.
 
 HEAD = "import numpy as np\nfrom dataclasses import dataclass\nfrom typing import NamedTuple\nimport math\n"
 CHANGES = {
@@ -442,7 +442,7 @@ def test_what_has_changed_around_a_function_is_seen_and_what_is_as_it_was_is_fou
         space = session.run(HEAD + text + after)
         same(mlirad.jit(space["f"])(X), space["f"](X))
     kernels = {id(each) for each in built if each.__name__ == "f"}
-    # Contents of arrays are no part of the code.
+    # Contents of arrays are not part of the code.
     assert len(kernels) == (4 if change in KNOWN_BY_IDENTITY else 1 if change == "an array" else 2)
 
 
@@ -846,7 +846,7 @@ def f(x, kind):
 
 
 def test_a_property_that_raises_is_not_asked_in_vain(session) -> None:
-    """What other entries of a function rely on may be gone, and asking for it may raise anything."""
+    """Objects that other entries of a function rely on may be gone, and looking them up may raise anything."""
     space = session.run(PROPERTY)
     guard = Guard(CapturePath(space["f"], "c", (("attribute", "a"),)), 2.0)
     objects = ObjectTable()
@@ -929,7 +929,7 @@ def watched(before: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def failing(rng: random.Random, share: float) -> Iterator[list[str]]:
-    """Of the calls that the store makes, so many fail, each in some way."""
+    """This many calls of the store fail, each in some way."""
     failed: list[str] = []
 
     def fail(name: str) -> None:
@@ -969,7 +969,7 @@ def errors(rounds: int, seed: int) -> set[str]:
     rng = random.Random(seed)
     seen: set[str] = set()
     for _ in range(rounds):
-        disk_cache._store.cache_clear()  # a process's first write looks at what there is
+        disk_cache._store.cache_clear()  # a process's first write checks the existing entries
         with failing(rng, rng.choice([0.1, 0.4, 1.0])) as failed:
             check(rng.choice([uses_scale, uses_weights]))
         seen |= set(failed)
@@ -1118,7 +1118,7 @@ def races(rounds: int) -> None:
 
 
 def test_arrays_that_were_unpickled_are_like_others(root, built) -> None:
-    """Their dtypes are objects of their own."""
+    """Their dtypes are separate objects."""
     sent = pickle.loads(pickle.dumps(X))
     assert sent.dtype is not X.dtype
     for x in (X, sent, X.astype(np.float32), pickle.loads(pickle.dumps(X.astype(np.float32)))):

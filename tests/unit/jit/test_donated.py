@@ -1,4 +1,4 @@
-"""`donate_argnums`: results stand in the memory of arguments that are needed no longer, and only there."""
+"""`donate_argnums`: results use the memory of arguments that are no longer needed, and only that."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_pytrees() -> None:
 
 
 def test_several_arguments() -> None:
-    """Each result goes to one whose content may still be needed; none of the values is wrong."""
+    """Each result goes to an argument that may still be needed; none of the values is wrong."""
     kernel = donating(swapped, (0, 1))
     for _ in range(SLOW_CALLS + 4):
         a, b = kernel(X.copy(), 2.0 * X)

@@ -38,7 +38,7 @@ def hits(kernel: Kernel) -> int:
 
 
 def warmed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Kernel:
-    """A kernel whose next call like this one goes by a plan."""
+    """A kernel that uses a plan for its next call like this one."""
     kernel = function if isinstance(function, Kernel) else mlirad.jit(function)
     before = hits(kernel)
     for _ in range(SLOW_CALLS + 2):
@@ -206,7 +206,7 @@ class Subclass(np.ndarray):
 
 
 def hostile(x: np.ndarray) -> Iterator[Any]:
-    """What might stand in the place of a float64 array of shape (4,)."""
+    """Possible replacements of a float64 array of shape (4,)."""
     yield from (
         None,
         "word",

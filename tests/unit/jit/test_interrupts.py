@@ -275,7 +275,7 @@ def test_what_a_handler_raises_comes_out() -> None:
 
 
 def test_what_was_written_stays_written() -> None:
-    """An argument holds what the call had got to: nothing but values of its own loop."""
+    """An argument holds intermediate values of the call: only values of its own loop."""
 
     def fill(a, n):
         for i in range(n):
@@ -376,7 +376,7 @@ def interrupted(work: Callable[[], Any], count: int) -> Iterator[None]:
 
 
 def test_a_call_of_llvm_leaves_no_lock() -> None:
-    """Wherever it is left. Of 300 interrupts, 39 left llvmlite's own lock taken."""
+    """Wherever it is left. In 39 of 300 interrupts, llvmlite's own lock stayed taken."""
     left = sum(llvm_lock.lock._is_owned() for _ in interrupted(ffi.lib.LLVMPY_GetVersionInfo, 300))
     assert left == 0
 

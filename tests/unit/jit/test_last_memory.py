@@ -1,4 +1,4 @@
-"""`last_memory()`: what a call needed besides its arguments and results, against what is computed by hand."""
+"""`last_memory()`: the memory of a call besides its arguments and results, compared with figures computed by hand."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def test_a_temporary_array() -> None:
 
 
 def test_a_loop_of_static_trip_count() -> None:
-    """One value for each trip, in the arena, whose places are multiples of 64 bytes."""
+    """One value for each trip, in the arena, at multiples of 64 bytes."""
     gradient = mlirad.grad(power_of_700)
     gradient(1.3)
     assert gradient.last_memory() == -(-700 * FLOAT // 64) * 64
 
 
 def test_a_loop_of_traced_trip_count() -> None:
-    """What the last call asked for counts, not what earlier ones left."""
+    """Only requests of the last call count, not memory that earlier calls left."""
     gradient = mlirad.grad(power)
     for n in (1000, 10, 5000, 0, 1):
         gradient(1.3, n)

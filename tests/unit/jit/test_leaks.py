@@ -163,7 +163,7 @@ def compile_function() -> Any:
 
 
 def compile_gradient() -> Any:
-    """Of another function each time, which goes when it has been called."""
+    """Another function each time, which is dropped after its call."""
     return mlirad.grad(lambda x: np.sum(x * x))(X)
 
 

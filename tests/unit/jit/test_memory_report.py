@@ -111,7 +111,7 @@ def line(function: Callable[..., Any], below: int) -> int:
 
 
 def report(kernel: Any, *args: Any) -> tuple[MemoryReport, int]:
-    """What is predicted, and what a call then has needed."""
+    """The predicted memory, and the memory that the call then needed."""
     predicted = kernel.lower(*args).memory()
     kernel(*args)
     return predicted, kernel.last_memory()

@@ -1,4 +1,4 @@
-"""Arguments that stand for arrays: `__array_interface__` and `__dlpack__`; the memory is shared."""
+"""Arguments that represent arrays: `__array_interface__` and `__dlpack__`; the memory is shared."""
 
 from __future__ import annotations
 

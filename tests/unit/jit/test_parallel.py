@@ -302,7 +302,7 @@ x = np.linspace(0.0, 9.0, 20_000)
 
 
 def run(directory: Path, program: str, **environment: str) -> subprocess.CompletedProcess:
-    """A program in a process of its own, with three threads."""
+    """A program in a separate process, with three threads."""
     path = directory / "program.py"
     path.write_text(PREAMBLE + textwrap.dedent(program))
     env = {**os.environ, "MLIRAD_NUM_THREADS": "3", **environment}

@@ -128,7 +128,7 @@ def test_joblib() -> None:
     same(tuple(threads), tuple(sent.total_by_hand(X * k) for k in range(20)))
 
 
-# what stands in a script's own __main__
+# the contents of a script's own __main__
 
 SCRIPT = """
 import pickle, sys

@@ -186,7 +186,7 @@ def test_counters_that_need_no_check_count_right() -> None:
     ],
 )
 def test_ranges(arguments) -> None:
-    """What a range goes over is never checked; its length is."""
+    """The numbers of a range are never checked; its length is."""
 
     def count(a, b, c):
         k, last = 0, 0

@@ -19,7 +19,7 @@ GENERATION = 100
 
 
 def check_pair(seed: int, function: Callable[..., Any], kernel: Callable[..., Any]) -> str:
-    """What has happened, in one word. The interpreter writes nothing of what was written before an error."""
+    """The outcome, in one word. The interpreter does not make the writes before an error visible."""
     make = random_pair(seed)
     numpys, own = make(), make()
     wanted, found = outcome(function, numpys), outcome(kernel, own)

@@ -1,4 +1,4 @@
-"""What Python would run is what is compiled: code is replaced, files are saved, modules reloaded, NumPy is patched."""
+"""Compiled code is what Python would run: code is replaced, files are saved, modules reloaded, NumPy is patched."""
 
 from __future__ import annotations
 
@@ -352,7 +352,7 @@ def outcomes(text: str) -> Any:
 
 
 def test_texts_that_do_other_things_have_other_meanings() -> None:
-    """What two texts give is found by running them."""
+    """Runs two texts to find their results."""
     choose = random.Random(0)
     code, expected = outcomes(SUBJECT)
     size = len(list(ast.walk(ast.parse(SUBJECT))))

@@ -1,4 +1,4 @@
-"""Returned arrays whose length only the run knows: new ones, views of them and of the caller's, in every transform."""
+"""Returned arrays of run-time length: new ones, views of them and of the caller's, in every transform."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ WITH_CALLS = """
 
 
 def test_patterns_go_through_calls() -> None:
-    """Of functions that several calls share, that are checkpointed, and that have a rule for one of the modes."""
+    """Functions that several calls share, that are checkpointed, and that have a rule for one of the modes."""
     x = np.array([0.5, -0.3, 0.7, 1.1, -2.0])
     assert "mlirad.shared" in mlirad.jit(with_calls).lower(x).as_text("tensor")
     jacobian = mlirad.jacobian(with_calls)

@@ -48,7 +48,7 @@ def narrow(x):
 
 @dataclass(frozen=True)
 class Toy(Target):
-    """Runs a module of stage `optimized` as it is. What it makes of its options stands in the code, not in the text."""
+    """Runs a module of stage `optimized` unchanged. Its options affect the code, not the text."""
 
     name: ClassVar[str] = "toy"
     api_version: ClassVar[tuple[int, int]] = (1, 0)
@@ -108,7 +108,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def widths(kernel: Any) -> set[int]:
-    """Of the vectors of float64 in the code of a kernel, in bytes."""
+    """The width of the float64 vectors in the code of a kernel, in bytes."""
     text = kernel.lower(X).as_text("llvmir")
     return {8 * lanes for lanes in (2, 4, 8, 16) if f"<{lanes} x double>" in text}
 
@@ -188,7 +188,7 @@ def test_another_target_takes_its_own_options_only(toy) -> None:
     np.testing.assert_allclose(mlirad.grad(kernel, toy_mode="fancy")(X), 2.0 * X)
     assert mlirad.grad(kernel).lower(X).as_text("shown").startswith("// 4 plain\n")
     assert toy == ["// 4 plain", "// 4 fancy"]
-    # What was said to one target says nothing to another.
+    # An option of one target means nothing to another.
     assert widths(mlirad.grad(kernel, target="cpu", vector_bytes=16)) == {16}
     assert not mlirad.grad(kernel, target="cpu").options.of_target
 

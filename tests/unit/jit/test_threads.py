@@ -52,7 +52,7 @@ def weighted(weight: float) -> Callable[..., Any]:
 
 
 def _together(works: Sequence[Callable[[], None]]) -> None:
-    """Run each in a thread of its own; raise what one of them raises."""
+    """Run each in a separate thread; raise the exception of any of them."""
     raised: list[BaseException] = []
 
     def guarded(work: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""What a function writes in its caller's arrays and containers is written once, as Python does, by every transform."""
+"""Every transform makes the writes of a function to its caller's arrays and containers once, as Python does."""
 
 from __future__ import annotations
 

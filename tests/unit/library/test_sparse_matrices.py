@@ -32,7 +32,7 @@ def loss(a, x):
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_products_and_gradients(kind: Any) -> None:
-    """SciPy's result; and a gradient has the same class and pattern, with places of its own."""
+    """SciPy's result; and a gradient has the same class and pattern, with separate index arrays."""
     a, xs = kind(DENSE), np.arange(8.0).reshape(4, 2)[::-1]
     found, expected = mlirad.jit(uses)(a, X, xs, U), uses(a, X, xs, U)
     for own, scipys in zip(found, expected, strict=True):

@@ -65,7 +65,7 @@ def test_what_has_no_statistics_is_refused(wrong: Any, message: str) -> None:
 
 
 def test_dropout_of_a_key_and_of_a_generator() -> None:
-    """What is kept is divided by 1 - p, as in PyTorch, whose gradients for p = 0.3 are 0 and 1.4285714626312256."""
+    """Kept elements are divided by 1 - p, as in PyTorch; its gradients for p = 0.3 are 0 and 1.4285714626312256."""
 
     def by_key(x: Any, key: Any) -> Any:
         y = nn.dropout(x, 0.3, key=key)
@@ -102,7 +102,7 @@ def test_products_and_norms_of_float16_are_added_in_float32() -> None:
 
     exact = 5000 * float(np.float16(0.1))
     assert abs(mlirad.grad(loss)(ones, tenths)[0] - exact) < exact * 2**-11  # half a unit in the last place
-    large = (sines(4, 3, 2, 2) * 2000).astype(np.float16)  # whose squares are infinite
+    large = (sines(4, 3, 2, 2) * 2000).astype(np.float16)  # their squares are infinite
     for norm in (nn.batch_norm, nn.layer_norm):
         found = mlirad.jit(norm)(large)
         assert found.dtype == np.float16

@@ -49,7 +49,7 @@ def test_natively_it_is_what_numpy_does(case: Case, args: tuple[Any, ...]) -> No
 
 
 def weighed(value: Any, weight: Any) -> Any:
-    """The sum of the numbers in a structure, each with a weight of its own; ints, bools and None weigh nothing."""
+    """The sum of the numbers in a structure, each with a different weight; ints, bools and None weigh nothing."""
     total = 0.0
     if isinstance(value, (tuple, list)):
         for part in value:

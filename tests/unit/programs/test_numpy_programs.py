@@ -32,7 +32,7 @@ def extended(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def arrays_of(results: Any, args: tuple[Any, ...]) -> list[Any]:
-    """What a program has made: its results, and the arrays that it was given."""
+    """The results of a program, and its argument arrays."""
     made = [] if results is None else list(results) if isinstance(results, tuple) else [results]
     return [*made, *(x for x in args if isinstance(x, np.ndarray))]
 
@@ -51,7 +51,7 @@ def test_values(program: Program, size: str) -> None:
 
 
 def weighed(results: Any, held: Any) -> Any:
-    """A number that every result, and everything left in the arguments, enters with weights of its own."""
+    """A weighted sum of every result and of the final contents of the arguments, with different weights."""
     total = 0.0
     made = () if results is None else results if isinstance(results, tuple) else (results,)
     for x in (*made, *held):

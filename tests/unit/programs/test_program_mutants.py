@@ -247,7 +247,7 @@ def a_sign_is_not_compared(patch: Patch) -> None:
     )
 
 
-# What is around a function.
+# Captured objects.
 
 
 def other_code_is_not_noticed(patch: Patch) -> None:

@@ -16,7 +16,7 @@ from mlirad.testing.programs.campaign import Key, run
 from mlirad.testing.programs.features import features_of
 from mlirad.testing.programs.generate import BIASES, generate
 
-# Of each bias.
+# For each bias.
 INTERPRETED, NATIVE = 6, 2
 
 

@@ -155,7 +155,7 @@ def calls_a_looping_helper(x):
 
 
 def test_a_helper_loops_with_nothing_bound() -> None:
-    """What its loop carried in the last pass was used in this one, though its frame is another."""
+    """Its loop-carried values of the last pass were used in this one, although its frame is a different one."""
     assert mlirad.jit(calls_a_looping_helper)(X) == 2.0
 
 
@@ -171,7 +171,7 @@ def powers_of_a_row(x, m, n, k):
 
 
 def test_a_loop_that_is_passed_writes_arrays_of_other_ranks():
-    """Whether x[n] is at hand still was asked of the writes to m, too."""
+    """The test whether x[n] is still available also looked at the writes to m."""
     x, m = np.array([1.0, 2.0, 3.0]), np.arange(12.0).reshape(4, 3)
     gx, gm = mlirad.grad(powers_of_a_row, argnums=(0, 1))(x.copy(), m.copy(), 1, 0)
     np.testing.assert_allclose(gx, [0.0, 4 * 2.0**3 * np.sum(m[2]), 0.0])
@@ -186,7 +186,7 @@ def adds_and_scales(w, q, n):
 
 
 def test_a_whole_array_that_an_accumulation_left_is_looked_at() -> None:
-    """It is at hand as it is: the accumulation, which made it, is not done on it again."""
+    """It is available unchanged: the accumulation that made it is not applied to it again."""
     w, q, h = np.array([0.5, 0.7, 0.2, 0.9]), np.array([1, 2, 3]), 1e-6
     gradient = mlirad.grad(adds_and_scales)(w.copy(), q, 1)
     steps = h * np.eye(4)
@@ -219,7 +219,7 @@ def selects_in_a_loop(x):
 
 
 def test_a_loop_target_becomes_a_masked_selection() -> None:
-    """What a header is apart from its numbers was asked of the parts of a selection."""
+    """The parts of a selection were asked for a header's properties other than its numbers."""
     x = np.arange(12.0).reshape(3, 4)
     assert mlirad.jit(selects_in_a_loop)(x) == selects_in_a_loop(x)
 

@@ -37,7 +37,7 @@ def script() -> ModuleType:
 
 @pytest.fixture
 def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What scenarios change in their process."""
+    """The changes of scenarios to their process."""
     monkeypatch.setattr(parallel_nest, "BLOCK", parallel_nest.BLOCK)
     monkeypatch.setenv("MLIRAD_CACHE", "0")
     threads, interval = mlirad.get_num_threads(), sys.getswitchinterval()

@@ -20,7 +20,7 @@ PROGRAM = ROOT / "tests/data/inferred_types.py"
 
 
 def findings(program: Path) -> list[dict[str, Any]]:
-    """What pyright reports of a program, with the settings of the project."""
+    """Pyright's report on a program, with the settings of the project."""
     pyright = shutil.which("pyright")
     if pyright is None:
         if os.environ.get("MLIRAD_CI"):

@@ -15,7 +15,7 @@ PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 LINES_OF_A_DECISION = 40
 PARTS_OF_A_DECISION = ["Context", "Decision", "Consequence"]
-# What the recipe for a pass has the reader write.
+# The code that the recipe for a pass tells the reader to write.
 NEW = {"tests/filecheck/lowering/cancel_sub.mlir"}
 
 
@@ -44,7 +44,7 @@ def missing_files(text: str) -> Iterator[str]:
 
 
 def faults_of_decision(number: int, text: str) -> Iterator[str]:
-    """What a decision note lacks: its number as a title, a status with a date, three parts, brevity."""
+    """The missing parts of a decision note: its number as a title, a status with a date, three parts, brevity."""
     if not text.startswith(f"# {number}. "):
         yield "title"
     status = re.search(r"^Status: (?:accepted|superseded by (\d+))\. Date: 20\d\d-\d\d-\d\d\.$", text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The page of environment variables is complete, and the pages that refusals name exist and tell of them."""
+"""The page of environment variables is complete, and the pages that refusals name exist and explain them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from mlirad import opt
 from mlirad.targets.finding import find_target, target_names
 
 OWNERS = {found.name: name for name in target_names() for found in find_target(name).passes()}
-"""Of each pass of a target, the target."""
+"""The target of each target's pass."""
 PASSES = {
     found.name: found
     for found in (*opt.passes(), *(each for name in target_names() for each in find_target(name).passes()))

@@ -1,4 +1,4 @@
-"""What README.md says is so: its Python runs and prints what it says, and CI runs its commands.
+"""README.md is true: its Python runs and prints the shown output, and CI runs its commands.
 
 The Python of the manuals in docs/ runs as well, and docs/api.md has an example of every public name.
 """

@@ -1,4 +1,4 @@
-"""The recipes of ARCHITECTURE.md for an op and a NumPy function show what is there, and the one for a pass works.
+"""The recipes of ARCHITECTURE.md for an op and a NumPy function match the code, and the one for a pass works.
 
 It is followed in a copy of the package, by another process. `test_plugin.py` follows the guide for a target.
 """

@@ -1,4 +1,4 @@
-"""What the package claims about versions is what has been run, and the campaign finds interpreters."""
+"""The versions that the package claims have been run, and the campaign finds interpreters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def rows() -> list[tuple[str, str, bool]]:
-    """Of each run on the page: Python and NumPy, their first two numbers, and whether all tests passed."""
+    """For each run on the page: the versions of Python and NumPy (two numbers), and whether all tests passed."""
     text = (ROOT / "docs/verification/versions.md").read_text()
     found = re.findall(r"^\| (3\.\d+)\.\d+ \| (\d+\.\d+)\.\d+ \| .*? \| ([\d,]+) \| ([\d,]+) \|", text, re.MULTILINE)
     return [(python, numpy, passed != "0" and failed == "0") for python, numpy, passed, failed in found]

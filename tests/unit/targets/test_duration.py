@@ -61,7 +61,7 @@ def product(a, b):
     ],
 )
 def test_who_releases_the_lock(function: Callable[..., Any], args: tuple[Any, ...], is_long: bool) -> None:
-    kernel = mlirad.jit(copied(function))  # a kernel of its own
+    kernel = mlirad.jit(copied(function))  # a separate kernel
     kernel(*args)
     (made,) = kernel._specializations()
     assert isinstance(made.artifact, CpuArtifact)

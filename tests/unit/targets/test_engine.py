@@ -82,7 +82,7 @@ def test_elements_far_apart_are_loaded_and_stored_one_by_one(parse) -> None:
 
 
 def test_only_modules_with_loops_of_scalars_take_the_whole_pipeline() -> None:
-    """What the compiler has vectorised itself only needs to be cleaned up."""
+    """Code that the compiler has vectorised itself only needs a clean-up."""
     x = np.arange(35.0).reshape(7, 5)
     for function, is_finished in ((_scaled, True), (_summed, False)):
         compiled = mlirad.jit(function)

@@ -54,7 +54,7 @@ def test_success_and_both_failures(load, monkeypatch) -> None:
     line, caret = message.splitlines()[1:]
     assert line.strip() == "total += a[i]"
     assert line[caret.index("^")] == "a"
-    # What was written before the failure stays, as in NumPy.
+    # Writes before the failure stay, as in NumPy.
     np.testing.assert_array_equal(a, 3)
     with pytest.raises(ZeroDivisionError, match=r"^kernel\.py:2:5: integer division or modulo by zero"):
         artifact.invoke("f", [a, 0, 0])

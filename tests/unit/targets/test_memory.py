@@ -78,7 +78,7 @@ def test_the_next_call_finds_the_memory(load) -> None:
 
 
 def test_results_in_a_block_keep_it(load) -> None:
-    """Two calls whose results are alive do not share memory; freed, their contexts are used again."""
+    """Two calls with live results do not share memory; when these are freed, their contexts are reused."""
     artifact = load(_TAPE)
     first, second = artifact.invoke("f", [5])[1], artifact.invoke("f", [7])[1]
     assert not np.shares_memory(first, second)

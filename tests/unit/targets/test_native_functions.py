@@ -101,7 +101,7 @@ print("xdsl.ir" in sys.modules)
 def test_a_numpy_whose_functions_are_elsewhere_is_refused_at_the_line(
     addresses: dict[str, int], sorts: bool | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A function of NumPy's that does not sort so, and what is no function of NumPy's, and is never called."""
+    """A NumPy function that sorts differently, and an address outside of NumPy, which is never called."""
 
     def f(x):
         return np.sort(x, kind="stable")

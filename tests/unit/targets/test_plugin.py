@@ -1,4 +1,4 @@
-"""A target in a package of its own, built and installed as any other: what `docs/targets.md` shows."""
+"""A target in a separate package, built and installed like any other: the example of `docs/targets.md`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _run(*command: str | Path, **environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the wheel of acme-npu is installed."""
+    """The directory with the installed wheel of acme-npu."""
     made = tmp_path_factory.mktemp("site")
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "-q")
     _run(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", made / "wheel", ACME)

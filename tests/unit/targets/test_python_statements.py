@@ -1,4 +1,4 @@
-"""What is left out of printed source."""
+"""Statements that printed source omits."""
 
 from __future__ import annotations
 

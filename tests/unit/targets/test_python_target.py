@@ -68,7 +68,7 @@ def test_the_gradient_of_a_recurrence_reads_as_a_person_would_write_it() -> None
     source = kernel.lower(X, 1.1).as_text("source")
     assert source == GRADIENT
     namespace: dict = {}
-    exec(source, namespace)  # it is a program of its own
+    exec(source, namespace)  # it is a separate program
     np.testing.assert_array_equal(namespace["grad_loss"](X, 1.1), mlirad.grad(loss)(X, 1.1))
     np.testing.assert_array_equal(kernel(X, 1.1), mlirad.grad(loss)(X, 1.1))
 

@@ -104,7 +104,7 @@ def test_while_with_an_if_inside(load, n) -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_swapped_buffers_are_carried(load, n) -> None:
-    """a, b = b + 1, a: two buffers in the arena, whose pointers change places each trip."""
+    """a, b = b + 1, a: two buffers in the arena; their pointers change places in each trip."""
     artifact = load("""
       func.func public @f(%x: memref<4xf64>, %n: index, %r: memref<4xf64> {mlirad.result = 0 : i64})
           attributes {mlirad.arena_size = 128 : i64} {
@@ -171,7 +171,7 @@ def test_ten_thousand_ops_in_a_row(load) -> None:
 
 
 def test_ifs_nested_deeper_than_python_recurses(parse) -> None:
-    """What follows an early exit goes into the other side of its `if`: many exits nest deeply."""
+    """Code after an early exit goes into the other side of its `if`: many exits nest deeply."""
     from xdsl.dialects import arith, func, scf
     from xdsl.dialects.builtin import FunctionType, ModuleOp, i1, i64
     from xdsl.ir import Block, Region

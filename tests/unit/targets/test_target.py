@@ -138,7 +138,7 @@ def test_stages_have_names_of_their_own(names: str) -> None:
 
 
 def test_options_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are those of a kernel that is not given any; what the program says counts for more."""
+    """They apply to a kernel without options; options in the program take precedence."""
     monkeypatch.setenv("MLIRAD_TARGET_OPTIONS", "cpu.vector_bytes=16 python.x='a b'")
     assert mlirad.jit(abs).options.for_target == {"vector_bytes": 16}
     assert mlirad.jit(abs, vector_bytes=32).options.for_target == {"vector_bytes": 32}
@@ -236,7 +236,7 @@ def test_the_command_lists_targets(installed, capsys: pytest.CaptureFixture[str]
 
 
 def test_what_runs_the_code_is_told(tmp_path) -> None:
-    """Where it is not the device itself: in `repr`, and at the head of dumps."""
+    """If the device itself does not run the code, `repr` and the head of dumps say so."""
     kernel = mlirad.jit(np.sin, target="python")
     assert re.fullmatch(r"<mlirad kernel sin for python, interpreter 3\.\S+ \(\w+\)>", repr(kernel))
     assert "for python, interpreter" in repr(kernel.lower(1.0))
@@ -260,7 +260,7 @@ def test_the_package_declares_its_own_target() -> None:
 
 
 def _names(text: str) -> Iterator[str]:
-    """What a module imports, defines, takes and reads."""
+    """The imports, definitions, arguments and reads of a module."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom):
             yield f"{node.module}"

@@ -30,7 +30,7 @@ ROWS = coverage.rows()
 def test_every_function_that_is_compiled_has_a_sample_and_a_row() -> None:
     names = {name for name in numpy_calls.supported_names() if name.startswith(("np.", "math."))}
     listed = {name for group in groups().values() for name in group} | set(coverage.table()["apart"])
-    # Names of classes that only describe dtypes, and methods of ufuncs of one operand, have no row of their own.
+    # Names of classes that only describe dtypes, and methods of ufuncs with one operand, have no rows.
     assert {name for name in names - listed if name.count(".") == 1} <= DESCRIPTIONS
     assert [name for name in names & listed if sample_call(name) is None] == []
 
@@ -70,7 +70,7 @@ def test_the_table_is_that_of_the_public_names_and_nothing_in_it_is_wrong() -> N
 
 
 def test_a_drawn_sample_of_the_table_is_current() -> None:
-    """What it says is compiled is compiled, and computes what it did; what is new is entered by `make coverage`."""
+    """Functions that the table lists as compiled are compiled and right; `make coverage` enters new ones."""
     there = {name for group in groups().values() for name in group}
     names = [name for name, row in ROWS.items() if coverage.is_compiled(row) and name in there]
     count = len(names) if os.environ.get("MLIRAD_FULL") else 12

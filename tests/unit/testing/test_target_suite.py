@@ -89,7 +89,7 @@ def test_a_fault_is_found(monkeypatch: pytest.MonkeyPatch, fault: str, method: s
 
 
 def test_what_is_refused_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that the target takes may not be on the list, and has to be refused at one of its own lines."""
+    """A program that the target compiles may not be on the list; a listed one must be refused at one of its lines."""
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         target_suite("python", refuses=["loop"])().test_values_are_numpys("loop")
     monkeypatch.setitem(BUILT_IN, "faulty", f"{__name__}:Faulty")

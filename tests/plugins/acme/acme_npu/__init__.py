@@ -1,4 +1,4 @@
-"""What Acme's processor has an instruction for, as plain NumPy: that is what it is on every other target, too."""
+"""A function that is an instruction of Acme's processor, as plain NumPy, which every other target compiles."""
 
 import numpy as np
 

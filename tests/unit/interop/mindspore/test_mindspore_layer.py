@@ -1,4 +1,4 @@
-"""MindSpore's spelling besides its tutorials: its optimizers, what is made once, and what is refused where."""
+"""MindSpore's API beyond its tutorials: its optimizers, caching, and refusals with their places."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class UsesScaled(nn.Cell):
 
 
 class Scaled(nn.Cell):
-    """A cell with a rule of its own: 10 times what the derivative is."""
+    """A cell with a custom rule: 10 times the derivative."""
 
     def construct(self, x: Any, w: Any) -> Any:
         return x * w

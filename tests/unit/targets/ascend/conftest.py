@@ -1,4 +1,4 @@
-"""What others' programs say of our kernels, as fixtures. They fail a test by the exception Refused."""
+"""Third-party checks of kernels, as fixtures. They fail a test by the exception Refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `mlirad export` writes for the Ascend target: read again by mlirad and by Huawei's compiler, and executed."""
+"""The output of `mlirad export` for the Ascend target: mlirad and Huawei's compiler read it, and it is executed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_chip_is_an_option(program: Path, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_pictures_are_of_the_function_that_is_named(program: Path, tmp_path: Path) -> None:
-    """Of the gradient, not of the function that it is the gradient of."""
+    """The export of the gradient, not of its function."""
     assert cli.main(["ascend", "view", f"{program}:gradient", W, X, "--out", str(tmp_path / "out")]) == 0
     assert "grad_loss_kernel_0.svg" in {path.name for path in (tmp_path / "out").iterdir()}
 

@@ -14,7 +14,7 @@ datasets = pytest.importorskip("sklearn.datasets", reason="scikit-learn, of the 
 Array = np.ndarray[Any, Any]
 TRAINED, BATCH = 1500, 100
 BANDS: dict[Any, float] = {np.float32: 1e-5, np.float16: 5e-3}
-"""Of the losses of a whole training, relative to those of float32 on the cpu."""
+"""The tolerance of the losses of a whole training, relative to float32 on the cpu."""
 
 
 def network_loss(w: Array, b: Array, u: Array, c: Array, x: Array, y: Array) -> Any:

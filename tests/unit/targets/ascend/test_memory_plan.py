@@ -1,4 +1,4 @@
-"""What `lower().memory()` says of the Ascend target is in the text: where buffers are, and how much they take."""
+"""`lower().memory()` for the Ascend target agrees with the text: the places of buffers, and their sizes."""
 
 from __future__ import annotations
 

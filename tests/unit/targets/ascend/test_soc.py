@@ -1,4 +1,4 @@
-"""The numbers of the chips: those of an unknown one are refused, and the known ones are listed."""
+"""The figures of the chips: an unknown chip is refused, and the known ones are listed."""
 
 from __future__ import annotations
 

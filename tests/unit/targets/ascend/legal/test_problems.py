@@ -1,4 +1,4 @@
-"""What the check has lowered is what is compiled: nothing is lowered to kernels twice."""
+"""The module that the check has lowered is compiled: nothing is lowered to kernels twice."""
 
 from __future__ import annotations
 

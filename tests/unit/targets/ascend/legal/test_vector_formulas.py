@@ -34,7 +34,7 @@ NAN_BEYOND = {
 
 
 def results(function: Callable[..., Any], *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-    """What the formula gives, evaluated in f32, one op after the other."""
+    """The formula's value, evaluated in f32, one op after the other."""
     kinds = [types.tensor(array.shape, types.F32) for array in arrays]
     op_class = op_of(function)
     block = Block(arg_types=kinds)

@@ -31,7 +31,7 @@ OWN, WHOLE = ub(64), gm(64)
 
 
 def double(**replaced: str) -> str:
-    """z = x + x, in one tile. `replaced` has other lines for those of that name."""
+    """z = x + x, in one tile. `replaced` has replacements for the lines with these names."""
     lines = {
         "a": buffer("a", "zero", OWN),
         "b": buffer("b", "behind", OWN),

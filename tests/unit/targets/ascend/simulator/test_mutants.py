@@ -60,7 +60,7 @@ def test_the_list_names_programs_and_reasons() -> None:
 
 
 def test_a_race_shows_in_some_legal_order() -> None:
-    """What the detector reports is real: without its barrier, the kernel gives other numbers in some order."""
+    """The detector's reports are real: without its barrier, the kernel gives other numbers in some order."""
     (subject,) = ascend_campaign.subjects(CORPUS["exp of a sum by hand"])
     (racy,) = [each for each in (make() for make in subject.all_mutants()) if each.name == "delete barrier V (1)"]
     assert subject.judge(racy).found == Fault.READ_AFTER_WRITE.value

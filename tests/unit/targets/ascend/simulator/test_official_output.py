@@ -160,7 +160,7 @@ def check_deletions(subject: Subject) -> None:
     damaged = [make() for make in subject.all_mutants(deletions_only=True)]
     alive = [each for each in damaged if subject.judge(each).found is None]
     assert len(damaged) >= 10
-    # Its last barrier, and those of PIPE_MTE3 between stores to different places, guard nothing.
+    # Its last barrier, and barriers of PIPE_MTE3 between stores to different places, guard nothing.
     assert all("barrier" in each.name for each in alive)
     assert all(subject.survives(each, 20) for each in alive)
 
@@ -194,7 +194,7 @@ def test_official_plans_of_our_kernels_are_accepted(
     program, own = SimulatedProgram(module, case.soc, flags_count=True), case.program(case.text())
     found = [bits(each, entry, case) for each in (own, program)]
     assert found[0] == found[1]
-    with suppress(NotSimulated):  # of kernels whose scalar unit reads sums, no other order is known
+    with suppress(NotSimulated):  # for kernels whose scalar unit reads sums, no other order is known
         assert bits(program, entry, case, seed=1) == bits(program, entry, case, seed=2) == found[0]
 
 

@@ -1,4 +1,4 @@
-"""What a call did, as a trace, a picture and lines of text; all say that they are a simulator's."""
+"""A call as a trace, a picture and lines of text; all say that they come from a simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the detector accepts has no race: in random straight-line kernels, all legal orders then give the same bits."""
+"""Kernels that the detector accepts have no race: in random straight-line kernels, all legal orders give equal bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fits the unified buffer: Huawei's planner says the same, and a tile that does not is refused at its line."""
+"""Tiles that fit the unified buffer: Huawei's planner agrees, and a tile that does not fit is refused at its line."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_kernel_that_no_tile_fits_is_refused() -> None:
     (op,) = find(kernel, GenericOp)
     problem = plan_of(op, replace(SOC, ub_bytes=128), ()).problem()
     assert problem is not None and "+ 32 B of scratch" in problem[0] and "> 128 B" in problem[0]
-    for bytes in (1024, 4096, SOC.ub_bytes):  # as small as has to be
+    for bytes in (1024, 4096, SOC.ub_bytes):  # as small as necessary
         assert plan_of(op, replace(SOC, ub_bytes=bytes), ()).problem() is None
 
 
