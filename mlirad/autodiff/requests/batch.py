@@ -26,7 +26,7 @@ from mlirad.autodiff.private_functions import add_function
 from mlirad.dialect.arrays.stacked import number_of_lanes
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, emit, emit_all, insert, located, where
-from mlirad.dialect.core.op import Generic, NdOp, read_subset, written_subset
+from mlirad.dialect.core.op import NdOp, is_pointwise, read_subset, written_subset
 from mlirad.dialect.ops.movement import of_lanes, repeated
 from mlirad.dialect.ops.reduction import MaxOp
 from mlirad.errors import CompileError
@@ -185,7 +185,7 @@ class _Batch:
     def _nd(self, op: NdOp) -> Sequence[Expr] | None:
         operands, stacked = [self.of(x) for x in op.operands], [x in self.differing for x in op.operands]
         found = op.batched(operands, stacked, self.lanes)
-        if found is not None or not _is_pointwise(op):
+        if found is not None or not is_pointwise(op):
             return found
         asked = of_lanes(op.results[0].type, self.lanes)
         try:
@@ -274,10 +274,3 @@ class _Batch:
 
 def _is_large(type: Attribute) -> bool:
     return types.is_static(type) and prod(types.shape(type)) >= LARGE
-
-
-def _is_pointwise(op: NdOp) -> bool:
-    """Whether each element of the results depends only on the elements at the same index."""
-    answers = op.loops()
-    generics = answers if isinstance(answers, tuple) else (answers,)
-    return all(isinstance(each, Generic) and each.is_pointwise for each in generics)

@@ -366,6 +366,13 @@ def written_subset(op: Operation | Block) -> Subset | None:
     return op.subset() if isinstance(op, NdOp) and op.memory.overwrites is not None else None
 
 
+def is_pointwise(op: NdOp) -> bool:
+    """Whether each element of the results depends only on the operands' elements at the same index."""
+    answers = op.loops()
+    generics = answers if isinstance(answers, tuple) else (answers,)
+    return all(isinstance(each, Generic) and each.is_pointwise for each in generics)
+
+
 class PureOp(NdOp):
     """An op without effects that cannot trap."""
 

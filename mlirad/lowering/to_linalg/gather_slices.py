@@ -15,29 +15,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from mlirad.analysis.constants import holds_one_number
-from mlirad.analysis.moves import Lifetimes
 from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
-from mlirad.dialect.core import types
-from mlirad.dialect.core.effect_table import is_removable
-from mlirad.dialect.core.expr import Expr, full, insert
-from mlirad.dialect.core.op import Generic, NdOp
+from mlirad.dialect.core.expr import Expr, full
 from mlirad.dialect.core.subset import Change
-from mlirad.lowering.rewriting import erase, in_place_of, rebuilt, replace
-from mlirad.lowering.to_linalg.slice_writes import Box, SliceWrite, number_in, places, read_box, write_of
+from mlirad.lowering.rewriting import erase, in_place_of, replace
+from mlirad.lowering.to_linalg.slice_terms import Terms, erase_unused
+from mlirad.lowering.to_linalg.slice_writes import Box, SliceWrite, number_in, places, write_of
 from mlirad.xdsl_support.traversal import ops_inside
 
 _FEWEST = 1 << 12
 """The fewest elements where all slices overlap: with fewer, the data that is read twice is in the cache anyway."""
-_CHEAP = 2
-"""The largest cost of a part that is recomputed for each addition, rather than stored."""
 
 
 @dataclass(frozen=True)
@@ -163,24 +156,21 @@ class _Group:
 
     def gather(self) -> None:
         last = self.writes[-1].op
-        lifetimes = Lifetimes(_block_of(last))
-        parts = {write.part for write in self.writes}
-        again = {part for part in parts if _is_computed_again(part, self.writes, lifetimes)}
+        terms = Terms(self.writes)
         with in_place_of(last):
             array = Expr(self._all_writes[0].array)
             for write in self._all_writes:
                 for strip in write.box.strips_around(self.common):
-                    part = _part(write.part, strip, write.box, again)
                     put = insert_slice if write is self.cleared else add_slice
-                    array = put(part, array, places(strip.starts))
+                    array = put(terms.of(write, strip), array, places(strip.starts))
             for cell in self._cells():
-                array = insert_slice(self._sum(cell, array, again), array, places(cell.starts))
+                array = insert_slice(self._sum(cell, array, terms), array, places(cell.starts))
         replace(last, [array.value])
         writes = self._all_writes
         for write in writes[-2::-1]:
             erase(write.op)
         for part in dict.fromkeys(write.part for write in writes):
-            _erase_unused(part)
+            erase_unused(part)
 
     def _cells(self) -> Iterator[Box]:
         """The parts along the last axis, each with its own set of overlapping slices, between the strips of other
@@ -192,7 +182,7 @@ class _Group:
         # Between the first end and the last start nothing begins, so the common part is one cell.
         return (cell for cell in cells if any(box.holds(cell) for box in boxes))
 
-    def _sum(self, cell: Box, array: Expr, again: set[SSAValue]) -> Expr:
+    def _sum(self, cell: Box, array: Expr, terms: Terms) -> Expr:
         """The elements of a cell after all additions."""
         if self.cleared is not None and self.cleared.box.holds(cell):
             total = full(number_in(self.cleared.part), cell.sizes)
@@ -200,70 +190,5 @@ class _Group:
             total = extract_slice(array, places(cell.starts), cell.sizes)
         for write in self.writes:
             if write.box.holds(cell):
-                total = total + _part(write.part, cell, write.box, again)
+                total = total + terms.of(write, cell)
         return total
-
-
-def _block_of(op: Operation) -> Any:
-    assert op.parent is not None
-    return op.parent
-
-
-def _is_computed_again(part: SSAValue, writes: Sequence[SliceWrite], lifetimes: Lifetimes) -> bool:
-    """Whether an added array is cheap to compute from one slice, which is available until the last addition."""
-    ops = {write.op for write in writes}
-    if any(use.operation not in ops for use in part.uses):
-        return False
-    return _cost(part, writes[-1].op, lifetimes) <= _CHEAP
-
-
-def _cost(part: SSAValue, last: Operation, lifetimes: Lifetimes) -> float:
-    """The cost of computing an element of an array where it is added; a large number if that is impossible."""
-    op = part.owner
-    answer = op.loops() if isinstance(op, NdOp) and op.parent is last.parent else None
-    if not isinstance(op, NdOp) or not isinstance(answer, Generic) or not answer.is_pointwise:
-        return float("inf")
-    arrays = {each for each in op.operands if types.is_tensor(each.type) and not holds_one_number(each)}
-    if len(arrays) != 1:
-        return float("inf")
-    (array,) = arrays
-    read = read_box(array.owner) if isinstance(array.owner, Operation) else None
-    if read is not None:
-        return float("inf") if lifetimes.is_taken_between(read[0], op, last) else op.memory.cost
-    return op.memory.cost + (_cost(array, last, lifetimes) if array.has_one_use() else float("inf"))
-
-
-def _part(part: SSAValue, box: Box, whole: Box, again: set[SSAValue]) -> Expr:
-    """The elements, in a box, of an array that is placed at `whole`."""
-    starts = [start - first for start, first in zip(box.starts, whole.starts, strict=True)]
-    if part in again or holds_one_number(part):
-        return _computed_again(part, starts, box.sizes)
-    return Expr(part) if box == whole else extract_slice(Expr(part), places(starts), box.sizes)
-
-
-def _computed_again(part: SSAValue, starts: Sequence[int], sizes: Sequence[int]) -> Expr:
-    """The elements from `starts` on of an array that elementwise ops compute from a slice."""
-    if holds_one_number(part):
-        return full(number_in(part), sizes)
-    op = part.owner
-    assert isinstance(op, NdOp)
-    read = read_box(op)
-    if read is not None:
-        array, box = read
-        further = [first + start for first, start in zip(box.starts, starts, strict=True)]
-        return extract_slice(Expr(array), places(further), sizes)
-    operands = [
-        _computed_again(each, starts, sizes).value if types.is_tensor(each.type) else each for each in op.operands
-    ]
-    computed = rebuilt(op, operands, [types.tensor(sizes, types.element_type(part.type))], ())
-    return Expr(insert(computed).results[0])
-
-
-def _erase_unused(value: SSAValue) -> None:
-    """Erase the op of an unused value, and the ops that only it reads."""
-    op = value.owner
-    if isinstance(op, NdOp) and value.first_use is None and is_removable(op) and len(op.results) == 1:
-        operands = list(op.operands)
-        erase(op)
-        for operand in operands:
-            _erase_unused(operand)

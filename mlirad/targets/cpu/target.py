@@ -148,11 +148,12 @@ def _linalg(parallel: bool, fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.gather_slices import GatherSlices
     from mlirad.lowering.to_linalg.merge_nests import MergeNests
     from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
+    from mlirad.lowering.to_linalg.read_written_slices import ReadWrittenSlices
     from mlirad.lowering.to_linalg.widen_halves import WidenHalves
 
     # A nest that stores an array and sums its columns could only be shared without vectors.
     merging = [] if parallel else [MergeNests()]
-    return [WidenHalves(), DelayClears(), GatherSlices(), NdToLinalg(fastmath=fastmath), *merging]
+    return [WidenHalves(), DelayClears(), GatherSlices(), ReadWrittenSlices(), NdToLinalg(fastmath=fastmath), *merging]
 
 
 def _bufferized(parallel: bool) -> list[ModulePass]:

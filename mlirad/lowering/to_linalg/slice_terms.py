@@ -1,0 +1,137 @@
+"""The terms of a sum over slices: what each added array has in a part of the sum.
+
+Reads: nd, writes of slices. Writes: reads of slices, and elementwise ops on them. Leaves: ops that nothing uses.
+
+A term that few elementwise ops compute of one array is computed where it is added, so that it needs no memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirad.analysis.constants import holds_one_number
+from mlirad.analysis.moves import Lifetimes
+from mlirad.dialect.arrays.slices import extract_slice
+from mlirad.dialect.core import types
+from mlirad.dialect.core.effect_table import is_removable
+from mlirad.dialect.core.expr import Expr, full, insert
+from mlirad.dialect.core.op import NdOp, is_pointwise
+from mlirad.lowering.rewriting import erase, rebuilt
+from mlirad.lowering.to_linalg.slice_writes import Box, SliceWrite, number_in, places, read_box
+
+_CHEAP = 3
+"""The cost of what may be computed again for each addition."""
+_ONCE = 8
+"""The cost of what may be computed in the sum if it is added once: what it is computed of is then read, not it."""
+
+
+class Terms:
+    """The terms of additions, before the last of which the sum is emitted."""
+
+    def __init__(self, writes: Sequence[SliceWrite]):
+        self._last = writes[-1].op
+        block = self._last.parent
+        assert block is not None
+        self._block: Block = block
+        self._lifetimes = Lifetimes(block)
+        self._order = {op: number for number, op in enumerate(block.ops)}
+        parts = dict.fromkeys(write.part for write in writes)
+        found = {part: each for part in parts if (each := self._source(part)) is not None}
+        shared = [source for source, _ in found.values()]
+        self._sources = {
+            part: source
+            for part, (source, ops) in found.items()
+            if _slice(source) is not None or shared.count(source) > 1 or _is_read_elsewhere(source, ops)
+        }
+
+    def of(self, write: SliceWrite, box: Box) -> Expr:
+        """What the array that is put at the write's box has in another box."""
+        starts = [start - first for start, first in zip(box.starts, write.box.starts, strict=True)]
+        part = write.part
+        if part in self._sources or holds_one_number(part):
+            return _computed(part, self._sources.get(part), starts, box.sizes, {})
+        return Expr(part) if box == write.box else extract_slice(Expr(part), places(starts), box.sizes)
+
+    def _source(self, part: SSAValue) -> tuple[SSAValue, set[Operation]] | None:
+        """The first array that a term is computed of, alone and cheaply, and the ops that do so."""
+        most = _ONCE if part.has_one_use() else _CHEAP
+        found: tuple[SSAValue, set[Operation]] | None = None
+        read, ops, cost = {part}, set[Operation](), 0
+        while (latest := self._latest(read)) is not None and cost + latest.memory.cost <= most:
+            read = (read - {latest.results[0]}) | _arrays_of(latest)
+            ops = ops | {latest}
+            cost += latest.memory.cost
+            if len(read) == 1:
+                (source,) = read
+                found = (source, ops) if self._stays(source) else found
+        return found
+
+    def _latest(self, values: set[SSAValue]) -> NdOp | None:
+        """The last elementwise op of the block that computes one of the values."""
+        makers = [op for value in values if isinstance(op := value.owner, NdOp) and op.parent is self._block]
+        single = (op for op in makers if len(op.results) == 1 and is_pointwise(op))
+        return max(single, key=self._order.__getitem__, default=None)
+
+    def _stays(self, source: SSAValue) -> bool:
+        """Whether the memory of an array made in the block is there until the sum, which may then read it."""
+        maker = source.owner
+        if not isinstance(maker, Operation) or maker.parent is not self._block:
+            return False
+        read = _slice(source)
+        return not self._lifetimes.is_taken_between(source if read is None else read[0], maker, self._last)
+
+
+def _arrays_of(op: NdOp) -> set[SSAValue]:
+    return {each for each in op.operands if types.is_tensor(each.type) and not holds_one_number(each)}
+
+
+def _slice(value: SSAValue) -> tuple[SSAValue, Box] | None:
+    return read_box(value.owner) if isinstance(value.owner, Operation) else None
+
+
+def _is_read_elsewhere(source: SSAValue, ops: set[Operation]) -> bool:
+    return any(use.operation not in ops for use in source.uses)
+
+
+def _computed(
+    value: SSAValue,
+    source: SSAValue | None,
+    starts: Sequence[int],
+    sizes: Sequence[int],
+    known: dict[SSAValue, Expr],
+) -> Expr:
+    """The elements from `starts` on of what elementwise ops compute of the source. known: what is computed of them."""
+    if value in known:
+        return known[value]
+    if holds_one_number(value):
+        found = full(number_in(value), sizes)
+    elif value is source:
+        array, box = _slice(value) or (value, Box((0,) * len(sizes), tuple(types.shape(value.type))))
+        further = [first + start for first, start in zip(box.starts, starts, strict=True)]
+        is_whole = array is value and tuple(sizes) == box.sizes
+        found = Expr(value) if is_whole else extract_slice(Expr(array), places(further), sizes)
+    else:
+        op = value.owner
+        assert isinstance(op, NdOp)
+        operands = [
+            _computed(each, source, starts, sizes, known).value if types.is_tensor(each.type) else each
+            for each in op.operands
+        ]
+        kind = types.tensor(sizes, types.element_type(value.type))
+        found = Expr(insert(rebuilt(op, operands, [kind], ())).results[0])
+    known[value] = found
+    return found
+
+
+def erase_unused(value: SSAValue) -> None:
+    """Erase the op that computes a value which nothing uses, and the ops that only it reads."""
+    op = value.owner
+    if not isinstance(op, NdOp) or op.parent is None or value.first_use is not None:
+        return
+    if is_removable(op) and len(op.results) == 1:
+        operands = list(op.operands)
+        erase(op)
+        for operand in operands:
+            erase_unused(operand)
