@@ -399,6 +399,22 @@ class LoopBuilder:
             value = combine(self._part(value, 0, lanes), self._part(value, lanes, lanes))
         return tree([self.extract(value, lane, element) for lane in range(lanes)], combine)
 
+    def transposed(self, rows: Sequence[SSAValue]) -> list[SSAValue]:
+        """The columns of a square of as many vectors as each has lanes, a power of two."""
+        values, size = list(rows), len(rows)
+        step = 1
+        while step < size:
+            # In squares of 2 * step, the two off the diagonal change places.
+            first = integers(*(lane if not lane & step else size + lane - step for lane in range(size)))
+            second = integers(*(lane + step if not lane & step else size + lane for lane in range(size)))
+            for row in range(size):
+                if not row & step:
+                    pair = [values[row], values[row + step]]
+                    values[row] = self.op(vector.ShuffleOp, pair, pair[0].type, mask=first)
+                    values[row + step] = self.op(vector.ShuffleOp, pair, pair[0].type, mask=second)
+            step *= 2
+        return values
+
     def _part(self, value: SSAValue, start: int, lanes: int) -> SSAValue:
         type = value.type
         assert isinstance(type, VectorType)

@@ -25,7 +25,12 @@ from mlirad.lowering.to_loops.guarded_nest import GuardedNest, zero_terms_of
 from mlirad.lowering.to_loops.loop_nest import Nest, nest_of, simplify
 from mlirad.lowering.to_loops.loop_schedule import schedule_of
 from mlirad.lowering.to_loops.parallel_nest import cut_of, in_blocks
-from mlirad.lowering.to_loops.register_tiles import Contraction, ContractionEmitter, match_contraction
+from mlirad.lowering.to_loops.register_tiles import (
+    Contraction,
+    ContractionEmitter,
+    match_contraction,
+    needs_no_clear,
+)
 from mlirad.lowering.to_loops.repeated_nests import share_repeated
 from mlirad.lowering.to_loops.shared_tiles import SharedTiles
 from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS, SmallNests
@@ -104,6 +109,17 @@ def _is_clear(op: Operation) -> bool:
     return _has_zero_bits(value.value) and _FEWEST_CLEARED <= prod(shape) <= _MOST_CLEARED
 
 
+def _clear_before(op: Operation) -> Operation | None:
+    """The op that sets the array to zero bits into which this one adds, if nothing uses memory between the two."""
+    if not isinstance(op, GenericOp) or len(op.outputs) != 1:
+        return None
+    before = op.prev_op
+    while isinstance(before, ConstantOp):
+        before = before.prev_op
+    is_its = isinstance(before, FillOp) and before.outputs[0] is op.outputs[0]
+    return before if is_its and before is not None and _is_clear(before) else None
+
+
 def _has_zero_bits(value: Attribute) -> bool:
     if isinstance(value, FloatAttr):
         return value.value.data == 0.0 and copysign(1.0, value.value.data) > 0.0
@@ -119,15 +135,18 @@ def lower(
     small: SmallNests,
 ) -> None:
     """Replace one op by its loops. shared: tiles that it has in common with others. small: nests without loops."""
+    clear = _clear_before(op)
     nest = nest_of(op, builder)
     if not nest.is_empty:
         nest = simplify(nest, builder)
         body = body_of(nest.body)
         product = match_contraction(nest, body)
 
+        is_first = False
+
         def emit(nest: Nest, body: Body, product: Contraction | None) -> None:
             if product is not None:
-                ContractionEmitter(product, nest, vector_bytes, builder, shared).emit()
+                ContractionEmitter(product, nest, vector_bytes, builder, shared, is_first=is_first).emit()
             elif (zeros := zero_terms_of(nest, body)) is not None:
                 GuardedNest(nest, body, zeros, vector_bytes, builder).emit()
             else:
@@ -135,6 +154,9 @@ def lower(
 
         if small.build(nest, body, product, vector_bytes, builder):
             return erase(op)
+        if product is not None and clear is not None and needs_no_clear(product, nest, shared):
+            is_first = True
+            erase(clear)
         cut = cut_of(nest, body, product, builder) if parallel else None
         if cut is None:
             emit(nest, body, product)

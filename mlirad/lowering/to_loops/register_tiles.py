@@ -36,6 +36,8 @@ _PACK_FROM = 1 << 15
 _SHARED_FROM = 1 << 17
 """From this many multiplications on, a product uses shared tiles. Shorter products, of up to about 10 us, gain 5 % from
 their own tiles with all strides known."""
+_SHORT, _MANY_SUMS = 64, 1 << 16
+"""Up to _SHORT steps of k, and from _MANY_SUMS elements on, accessing c costs as much as computing it."""
 BLOCK_ROWS = 48
 """The fewest rows of a block, if threads share a product: so many rows pay for packing b's columns."""
 
@@ -90,6 +92,22 @@ def match_contraction(nest: Nest, body: Body) -> Contraction | None:
     return Contraction(a, b, c, i, j, k, (*around, *(d for d in reduced if d != k)), is_swapped)
 
 
+def needs_no_clear(product: Contraction, nest: Nest, shared: SharedTiles | None) -> bool:
+    """Whether tiles may store their sums into a c that has only been cleared: one tile computes each element, once.
+
+    For tiles that products share, it is one more function, which only many short sums are worth.
+    """
+    k = nest.sizes[product.k]
+    if not isinstance(k, int) or k > DEPTH:
+        return False
+    if shared is not None and (k > _SHORT or prod(product.c.shape) < _MANY_SUMS):
+        return False
+    if any(d not in product.c.dimensions for d in product.others):
+        return False
+    axes = zip(product.c.subscripts, product.c.shape, strict=True)
+    return all(length == (1 if s.atom is None else nest.sizes[s.atom]) for s, length in axes)
+
+
 def _is_long(sizes: Sequence[Index]) -> bool:
     """Whether a product certainly takes so long that a call, and unknown strides, do not matter."""
     known = [size for size in sizes if isinstance(size, int)]
@@ -124,11 +142,16 @@ class ContractionEmitter:
         vector_bytes: int,
         builder: LoopBuilder,
         shared: SharedTiles | None = None,
+        *,
+        is_first: bool = False,
     ):
-        """shared: the module's functions with the tiles that this contraction uses; None if it has its own tiles."""
+        """shared: the module's functions with the tiles that this contraction uses; None if it has its own tiles.
+        is_first: whether c holds nothing yet: its elements are stored without being read.
+        """
         self.product = contraction
         self.builder = builder
         self.shared = shared if shared is not None and (shared.is_many or _is_long(nest.sizes)) else None
+        self.is_first = is_first
         self.sizes = nest.sizes
         self.starts = nest.starts
         self.subscripts: dict[int, Index] = {}
@@ -288,7 +311,9 @@ class ContractionEmitter:
         self, shared: SharedTiles, j: Index, masks: Masks, start: Index, end: Index, rows: tuple[Index, Index]
     ) -> None:
         builder, is_packed = self.builder, self.packed_rows is not None
-        tile = Tile(self.element, self.rows, self.vectors, self.lanes, self.is_ragged, any(masks), is_packed)
+        tile = Tile(
+            self.element, self.rows, self.vectors, self.lanes, self.is_ragged, any(masks), is_packed, self.is_first
+        )
         columns, depth = builder.subtract(self.sizes[self.product.j], j), builder.subtract(end, start)
         first, last = rows
         most = min(last, ROWS) if isinstance(last, int) else self.blocks.rows if self.blocks is not None else ROWS
@@ -378,7 +403,8 @@ class ContractionEmitter:
             return [builder.load(product.c.value, p, lanes, m) for p, m in zip(places, masks_of, strict=True)]
 
         # A large c is far away: what is computed meanwhile must not wait for it.
-        totals = old() if packed is None else [builder.number(0, type)] * len(places)
+        is_late = packed is not None or self.is_first
+        totals = [builder.number(0, type)] * len(places) if is_late else old()
 
         def step(k: Index, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
             across = [self._b(k, start, v, columns[v], masks[v]) for v in range(self.vectors)]
@@ -396,7 +422,7 @@ class ContractionEmitter:
             return results
 
         totals = builder.loop(start, end, 1, totals, step)
-        if packed is not None:
+        if is_late and not self.is_first:
             totals = [builder.op(arith.AddfOp, pair, type) for pair in zip(old(), totals, strict=True)]
         for total, place, mask in zip(totals, places, masks_of, strict=True):
             builder.store(total, product.c.value, place, mask)
@@ -419,7 +445,7 @@ class ContractionEmitter:
     # -- the panel -------------------------------------------------------------------------------------------------
 
     def _pack(self, j: Index, masks: Masks, start: Index, end: Index) -> None:
-        """Copies `width` columns of b, from k = start to end, row by row or as vectors gathered, into the panel."""
+        """Copies `width` columns of b, from k = start to end, into the panel: row by row, or transposed."""
         builder, product, panel = self.builder, self.product, self.panel
         assert panel is not None
         if product.b.is_unit(product.j):
@@ -437,6 +463,8 @@ class ContractionEmitter:
         is_whole = all(mask is None for mask in masks)
         type = vector_of(self.element, self.lanes)
 
+        is_along_k = product.b.is_unit(product.k)
+
         def copy_columns(column: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
             first = builder.add(j, column)
             there = [builder.add(first, lane) for lane in range(self.lanes)]
@@ -450,7 +478,18 @@ class ContractionEmitter:
                 builder.store(value, panel, [self._in_panel(k, start), column])
                 return ()
 
-            builder.loop(start, end, 1, (), copy)
+            def copy_square(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                places = [self._place(product.b, {product.k: k, product.j: each}) for each in there]
+                columns = [builder.load(product.b.value, place, self.lanes) for place in places]
+                for step, value in enumerate(builder.transposed(columns)):
+                    builder.store(value, panel, [self._in_panel(builder.add(k, step), start), column])
+                return ()
+
+            middle = start
+            if is_along_k and self.lanes > 2:
+                middle = builder.add(start, builder.round_down(builder.subtract(end, start), self.lanes))
+                builder.loop(start, middle, self.lanes, (), copy_square)
+            builder.loop(middle, end, 1, (), copy)
             return ()
 
         builder.loop(0, self.width, self.lanes, (), copy_columns)

@@ -30,7 +30,7 @@ class Tile:
     """The parameters of a function of tiles: `rows` x `vectors` vectors of `lanes` elements.
 
     is_ragged: whether the rows may be no multiple of `rows`; is_masked: whether there may be fewer columns;
-    is_packed: whether a is what is packed of it.
+    is_packed: whether a is what is packed of it; is_first: whether c is stored without being read.
     """
 
     element: Attribute
@@ -40,11 +40,12 @@ class Tile:
     is_ragged: bool
     is_masked: bool
     is_packed: bool = False
+    is_first: bool = False
 
     @property
     def name(self) -> str:
         kinds = ("_ragged" if self.is_ragged else "") + ("_masked" if self.is_masked else "")
-        kinds += "_packed" if self.is_packed else ""
+        kinds += ("_packed" if self.is_packed else "") + ("_first" if self.is_first else "")
         return f"mlirad_tiles_{self.element}_{self.rows}x{self.vectors}x{self.lanes}{kinds}"
 
 

@@ -73,6 +73,26 @@ def test_matrix_product_in_blocks(spec: str, monkeypatch: pytest.MonkeyPatch) ->
     check(spec, {"i": 48, "j": 64, "k": 32}, element="f32", vector_bytes=64)
 
 
+def test_a_cleared_result_is_only_written() -> None:
+    """Short sums replace the zeros that stand before them; a sum in two parts, and a part of the array, need them."""
+    a, b = RNG.integers(-8, 9, (3, 60, 7)).astype(np.float64), RNG.integers(-8, 9, (3, 7, 45)).astype(np.float64)
+
+    def part(a, b):
+        y = np.zeros((60, 50))
+        y[:, 5:] += a[0] @ b[0]
+        return y
+
+    for function, is_cleared in (
+        (lambda a, b: a[0] @ b[0], False),
+        (np.matmul, False),
+        (lambda a, b: np.einsum("bik,bkj->ij", a, b), True),
+    ):
+        compiled = mlirad.jit(function)
+        np.testing.assert_array_equal(compiled(a, b), function(a, b))
+        assert ("linalg.fill" in compiled.lower(a, b).as_text("loops")) is is_cleared
+    np.testing.assert_array_equal(mlirad.jit(part)(a, b), part(a, b))
+
+
 def test_products_in_blocks_share_tiles() -> None:
     """Rows of a and columns of b in blocks, by functions that several products call."""
     a, b = RNG.integers(-8, 9, (300, 530)).astype(np.float64), RNG.integers(-8, 9, (300, 131)).astype(np.float64)
@@ -169,7 +189,7 @@ def test_a_tile_is_made_of_fused_multiply_adds() -> None:
 @pytest.mark.parametrize("sizes", [(64, 64, 64), (61, 67, 59), (3, 3, 3)])
 def test_the_code_stays_small(sizes: Sequence[int]) -> None:
     module = lowered(einsum("ik,jk->ij", dict(zip("ijk", sizes, strict=True)), "f64"), 64)
-    assert sum(1 for _ in module.walk()) < 330
+    assert sum(1 for _ in module.walk()) < 480
 
 
 def test_scratch_lies_behind_the_planned_arena_and_is_shared() -> None:
