@@ -1,7 +1,7 @@
-"""Divides by what does not change in a loop with one division before the loop.
+"""Replaces divisions by loop-invariant numbers by products with one reciprocal, computed before the loop.
 
-Reads: loops whose divisions have the flag `arcp`. Writes: a reciprocal before the loop, and products. Leaves: divisions
-without the flag, and those by what varies in the innermost loop.
+Reads: loops with divisions that have the flag `arcp`. Writes: a reciprocal before the loop, and products. Leaves:
+divisions without the flag, and divisions by numbers that vary in the innermost loop.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mlirad.lowering.rewriting import erase, in_place_of, replace
 
 @dataclass(frozen=True)
 class HoistReciprocals(ModulePass):
-    """Replace x / s in a loop by x * (1 / s), where s does not change in the loop and `arcp` allows it.
+    """Replace x / s in a loop by x * (1 / s), if s is loop-invariant and `arcp` allows it.
 
     Before:
 
@@ -85,7 +85,7 @@ def _may_multiply(op: arith.DivfOp) -> bool:
 
 
 def _outermost_without(value: SSAValue, op: Operation) -> Operation | None:
-    """The outermost loop around `op` in which `value` is not made; None if the innermost loop makes it."""
+    """The outermost loop around `op` in which `value` is not defined; None if the innermost loop defines it."""
     made = value.owner if isinstance(value.owner, Block) else value.owner.parent
     found, block = None, op.parent
     while block is not None and block is not made:

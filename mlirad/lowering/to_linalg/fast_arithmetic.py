@@ -1,10 +1,10 @@
-"""What `fastmath=True` allows: the flags of the program's own arithmetic.
+"""The rewrites that `fastmath=True` allows: the flags of the program's own arithmetic.
 
 Reads: the upstream ops that an nd op became. Writes: their `fastmath` flags. Leaves: formulas and complex numbers,
-whose accuracy depends on the order of their instructions; float16, which has few numbers that are reciprocals of
-others.
+whose accuracy depends on the order of their instructions; float16, because few float16 numbers have an exact
+reciprocal.
 
-The flags promise nothing about values, so that nan, infinity and the sign of zero mean what they always do.
+The flags promise nothing about values, so nan, infinity and the sign of zero keep their meaning.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FLAGGED = (arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.NegfOp
 
 
 def allow_fast(op: NdOp, made: Iterable[Operation]) -> None:
-    """Let the ops that `op` became be reassociated, contracted, and multiplied by reciprocals."""
+    """Allow the ops that `op` became to be reassociated, contracted, and multiplied by reciprocals."""
     if not op.arithmetic or any(types.is_complex(types.element_type(each.type)) for each in op.results):
         return
     for root in made:
@@ -37,7 +37,7 @@ def allow_fast(op: NdOp, made: Iterable[Operation]) -> None:
 
 
 def since(before: Operation | None, block: Block) -> Iterator[Operation]:
-    """The ops of a block behind one of them; all, if that is None."""
+    """The ops of a block after `before`; all of them, if that is None."""
     op = block.first_op if before is None else before.next_op
     while op is not None:
         yield op

@@ -181,7 +181,7 @@ class _Groups:
         kept = {root: places for root, places in found.items() if self._may_join(member, root, places)}
         is_all = is_all and len(kept) == len(found)
         is_cheap = member.is_cheap and len(self._long_operands(member)) <= 1
-        # What stays as an op of its own is read from memory; but a movement is never worth the reading.
+        # An op that is not fused is read from memory, which is never worth it for a movement.
         if member.cost > 0 and not (is_all and (len(found) <= 1 or is_cheap)):
             kept, is_all = {}, False
         for root, places in kept.items():

@@ -1,16 +1,17 @@
-"""Builds the loops of a sum whose terms are zero at most points, and skips those points.
+"""Builds the loops of a sum with terms that are zero at most points, and skips these points.
 
-Reads: nests that only add to their outputs, with terms that a condition makes zero: the adjoint of a minimum over an
-axis, say, whose cotangent goes to the elements that are the minimum. Writes: loops that read the condition in vectors,
-and the loops of the nest where it does not hold. Leaves: the linalg op, which the caller erases.
+Reads: nests that only add to their outputs, with terms that a condition makes zero. Example: the adjoint of a minimum
+over an axis, where the cotangent goes only to the elements that are the minimum. Writes: loops that evaluate the
+condition in vectors, and the loops of the nest for the points where it does not hold. Leaves: the linalg op, which the
+caller erases.
 
     before                                              after
     for i, j, a:                                        for i, j:
         d[j, a] += 0 if low[i] < x[i, j] else f(...)        if not low[i] < x[i, j]:
                                                                 for a: d[j, a] += f(...)
 
-A condition is expected to hold at most points if it compares what lacks a loop with what has it, as an extreme
-of rows does.
+A condition is expected to hold at most points if it compares a value that lacks a loop with one that has it, such as
+the extreme of a row with its elements.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ from mlirad.lowering.to_loops.loop_schedule import schedule_of
 from mlirad.lowering.to_loops.vectorize import NestEmitter
 
 _LEAST = 4
-"""So many numbers at least must be skipped with a point: reading the condition again costs as much."""
+"""The fewest numbers that must be skipped with a point: reading the condition again costs as much."""
 _MOST_OPS = 8
-"""That a condition is computed with, which is done once for a vector and once more for a point."""
+"""The most ops of a condition, which is computed once for a vector and once more for a point."""
 _FEW_STEPS = 64
-"""Of a sum of narrow numbers that is added up one by one."""
+"""The most steps of a sum of narrow numbers that is accumulated one by one."""
 _STRICT = (2, 4)
 """ogt and olt: an extreme is beyond all other elements, and nothing is beyond nan."""
 _EQUAL, _UNORDERED = 1, 14
@@ -45,7 +46,7 @@ _EQUAL, _UNORDERED = 1, 14
 
 @dataclass(frozen=True)
 class ZeroTerms:
-    """condition: gives whether the terms of a point are zero, of the inputs. inputs: which those are.
+    """condition: computes from the inputs whether the terms of a point are zero. inputs: the numbers of these inputs.
 
     dimensions: the loops that it depends on; `along` fills vectors.
     """
@@ -80,7 +81,7 @@ def zero_terms_of(nest: Nest, body: Body) -> ZeroTerms | None:
 
 
 def _guard(nest: Nest, body: Body, compared: arith.CmpfOp) -> ZeroTerms | None:
-    """The comparison as a guard, if it is of few operations on inputs, and seldom false."""
+    """The comparison as a guard, if it consists of few ops on inputs, and is rarely false."""
     cone = _cone(body.block, compared)
     if cone is None or compared.predicate.value.data not in _STRICT:
         return None
@@ -108,7 +109,7 @@ def _guard(nest: Nest, body: Body, compared: arith.CmpfOp) -> ZeroTerms | None:
 
 
 def _cone(block: Block, compared: Operation) -> tuple[list[Operation], tuple[int, ...]] | None:
-    """What a comparison is computed with, in order, and of which arguments; None if that is much."""
+    """The ops that compute a comparison, in order, and their arguments; None if there are too many."""
     needed = {compared}
     arguments: dict[int, None] = {}
     ops: list[Operation] = []
@@ -127,7 +128,7 @@ def _cone(block: Block, compared: Operation) -> tuple[list[Operation], tuple[int
 
 
 def _dimensions(nest: Nest, block: Block, value: SSAValue) -> frozenset[int]:
-    """The loops along which a value in a body differs."""
+    """The loops along which a value in a body varies."""
     if isinstance(value, BlockArgument):
         return nest.operands[value.index].dimensions if value.block is block else frozenset()
     if isinstance(value.owner, Block) or value.owner.parent is not block:
@@ -136,13 +137,13 @@ def _dimensions(nest: Nest, block: Block, value: SSAValue) -> frozenset[int]:
 
 
 def _is_at_least(sizes: Sequence[Index], count: int) -> bool:
-    """Whether loops have so many points; what only the run knows counts as long."""
+    """Whether loops have at least `count` points; sizes known only at run time count as large."""
     known = [size for size in sizes if isinstance(size, int)]
     return len(known) < len(sizes) or prod(known) >= count
 
 
 def _is_narrow_sum(nest: Nest, body: Body, dimensions: frozenset[int]) -> bool:
-    """Whether many numbers of float32 would be added up one by one."""
+    """Whether many numbers of float32 would be accumulated one by one."""
     for place, out in enumerate(nest.outputs):
         combiner = body.combiner(place, len(nest.inputs) + place)
         steps = [nest.sizes[d] for d in dimensions if d not in out.dimensions]
@@ -153,7 +154,7 @@ def _is_narrow_sum(nest: Nest, body: Body, dimensions: frozenset[int]) -> bool:
 
 
 class _Fact(Enum):
-    """What is known of a value in a body where a condition holds."""
+    """A fact about a value in a body, if a condition holds."""
 
     ZERO = auto()
     ZERO_OR_NAN = auto()
@@ -161,9 +162,9 @@ class _Fact(Enum):
 
 
 def _facts(block: Block, condition: SSAValue) -> dict[SSAValue, _Fact]:
-    """What is known of the values in a body where a condition, computed in it, holds."""
+    """The facts about the values in a body, if a condition that is computed in it holds."""
     facts = {condition: _Fact.TRUE}
-    tested: dict[SSAValue, SSAValue] = {}  # what is true where a value is nan: that value
+    tested: dict[SSAValue, SSAValue] = {}  # for a value that is true if another one is nan: the other one
     for op in block.ops:
         if len(op.results) != 1 or op.results[0] in facts:
             continue
@@ -247,7 +248,7 @@ class GuardedNest:
         self.builder.loop(0, self.nest.sizes[first], 1, (), body)
 
     def _row(self) -> None:
-        """Vectors of points, of which those are skipped at which nothing is added; then the points that are left."""
+        """Go along vectors of points, skipping those at which nothing is added; then along the remaining points."""
         builder, along = self.builder, self.zeros.along
         size, lanes = self.nest.sizes[along], self.vector_bytes // self.body.bytes
         main = builder.round_down(size, lanes)
@@ -275,7 +276,7 @@ class GuardedNest:
         return ()
 
     def _is_zero(self, lanes: int | None) -> SSAValue:
-        """Whether nothing is added at a point, or at each of a vector of them."""
+        """Whether nothing is added at a point, or at all points of a vector."""
         arguments = [self._read(self.nest.inputs[place], lanes) for place in self.zeros.inputs]
         (found,) = evaluate(self.builder, self.zeros.condition, arguments, _no_index, lanes)
         return found

@@ -1,6 +1,6 @@
-"""Which products of matrices are computed in blocks that fit in the caches, and how large these are.
+"""Decides which matrix products are computed in blocks that fit in the caches, and the size of the blocks.
 
-Reads: sizes and layouts. Writes: nothing. Leaves: other products, whose factors are read where they are.
+Reads: sizes and layouts. Writes: nothing. Leaves: other products, whose factors are read in place.
 """
 
 from __future__ import annotations
@@ -8,20 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DEPTH = 256
-"""Steps of k between which c goes back to memory: so much of b's panel stays in the first cache."""
+"""The steps of k after which c is written back to memory, so that this part of b's panel stays in the first-level
+cache."""
 _LARGE = 1 << 21
-"""Bytes of a from which on it no longer stays in the second cache while panels of b are multiplied with it."""
+"""From this many bytes on, a does not stay in the second-level cache while it is multiplied by panels of b."""
 _SCATTERED = 1 << 18
-"""The same where a is not contiguous along k, so that each step of a tile reads another line of the cache."""
+"""The same if a is not contiguous along k, so that each step of a tile reads another cache line."""
 _FEWEST_COLUMNS = 64
-"""Columns of b from which on it pays to copy a."""
+"""From this many columns of b on, it pays to pack a."""
 _ROWS_BYTES, _COLUMNS_BYTES = 1 << 18, 1 << 20
-"""Of a block of a, and of one of b: together they fit in the second cache."""
+"""The bytes of a block of a, and of one of b: together they fit in the second-level cache."""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """What is packed together, for DEPTH steps of k: so many rows of a, and so many columns of b."""
+    """The rows of a and the columns of b that are packed together, for DEPTH steps of k."""
 
     rows: int
     columns: int
@@ -34,7 +35,7 @@ def is_in_blocks(sizes: tuple[int, int, int], itemsize: int, *, is_along_k: bool
 
 
 def blocks_of(i: int, j: int, rows: int, width: int, itemsize: int) -> Blocks:
-    """Blocks of whole tiles, which have so many rows and so many columns."""
+    """Blocks that consist of whole tiles of `rows` rows and `width` columns."""
     most_rows = max(1, _ROWS_BYTES // (DEPTH * itemsize * rows)) * rows
     most_columns = max(1, _COLUMNS_BYTES // (DEPTH * itemsize * width)) * width
     return Blocks(min(most_rows, -(-i // rows) * rows), min(most_columns, -(-j // width) * width))

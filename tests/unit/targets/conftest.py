@@ -26,6 +26,6 @@ def emit() -> Callable[[str], str]:
 
 @pytest.fixture(scope="session")
 def load() -> Callable[[str], CpuArtifact]:
-    """A module compiled and loaded, by the same steps as a user's function."""
+    """A module compiled and loaded, with the same steps as a user's function."""
     target = CpuTarget()
     return lambda text: target.load(target.compile(emit_llvm(run_loops.parse(text), vector_bits=8 * target.width)))

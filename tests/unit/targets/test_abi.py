@@ -1,4 +1,4 @@
-"""The Python-level call: what it takes, what it refuses, who owns what, and several threads at once."""
+"""The Python-level call: what it accepts and refuses, the ownership of memory, and several threads at once."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_static_shapes_are_checked(load) -> None:
 
 
 def test_scalars_and_unsigned_integers(load) -> None:
-    """Unsigned integers travel as the signed bits; the result's dtype says how to read them."""
+    """Unsigned integers are passed as the signed bits; the result's dtype says how to read them."""
     artifact = load("""
       func.func public @f(%a: i8, %b: i64, %c: f32, %d: i1, %r: memref<1xi8> {mlirad.result = 0 : i64})
           -> (i8, i64, f32, i1) {

@@ -1,4 +1,4 @@
-"""Integers and floats: what the emitted instructions give where arith leaves it open, and that nothing traps."""
+"""Integers and floats: the results of the emitted instructions where arith leaves them open, and that nothing traps."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _INTEGERS = {
 @pytest.mark.parametrize("template", [_ELEMENTWISE, _VECTORS], ids=["scalars", "vectors"])
 @pytest.mark.parametrize("name", _INTEGERS)
 def test_all_pairs_of_i8(load, name, template) -> None:
-    """Every pair of bytes, MIN / -1, x / 0 and shifts by more than the width included."""
+    """Every pair of bytes, including MIN / -1, x / 0 and shifts by more than the width."""
     type = "i8" if template is _ELEMENTWISE else "vector<8xi8>"
     artifact = load(template.format(t="i8", u="i8", line=f"%z = arith.{name} %x, %y : {type}"))
     out = np.zeros(A.size, np.int8)
@@ -207,7 +207,7 @@ def test_float_to_integer_is_numpys(load, kind, width, source) -> None:
     out = np.zeros(len(values), dtype)
     artifact.invoke("f", [values, values, out])
     with np.errstate(invalid="ignore"):
-        # Only of uint32 does NumPy's own answer depend on the place: there it is as C's, by way of int64.
+        # Only for uint32 does NumPy's own result depend on the position: there it follows C, through int64.
         expected = values.astype(np.int64 if dtype == np.uint32 else dtype).astype(dtype)
     np.testing.assert_array_equal(out, expected)
 

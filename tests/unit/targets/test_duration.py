@@ -69,7 +69,7 @@ def test_who_releases_the_lock(function: Callable[..., Any], args: tuple[Any, ..
 
 
 def test_another_thread_runs_during_the_first_call() -> None:
-    """A call by the slow path releases the lock too."""
+    """A call on the slow path also releases the lock."""
 
     def count_up(x, n):
         for i in range(n):

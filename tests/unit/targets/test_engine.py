@@ -60,7 +60,7 @@ def _summed(x):
 
 
 def test_elements_far_apart_are_loaded_and_stored_one_by_one(parse) -> None:
-    """One instruction for several of them is several times slower on many processors, which LLVM does not know."""
+    """One gather instruction is several times slower than single loads on many processors, which LLVM does not know."""
     text = """
     func.func public @f(%x: memref<256x93xf64>, %y: memref<256x93xf64> {mlirad.written = 0 : i64}) {
       %c0 = arith.constant 0 : index
@@ -100,7 +100,7 @@ def test_functions_of_one_name_do_not_meet(load) -> None:
 
 @pytest.mark.parametrize("name", ["exp", "malloc", "main", "free", "<lambda>", "größe", 'a"b\\'])
 def test_any_name_will_do(parse, name) -> None:
-    """Also one that the C library has: a user's `exp` that calls math.exp does not call itself."""
+    """Even a name of the C library: a user's `exp` that calls math.exp does not call itself."""
     from xdsl.dialects.builtin import StringAttr
 
     module = parse("""

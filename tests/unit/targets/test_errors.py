@@ -1,4 +1,4 @@
-"""Checks that fail, from inside nested loops too: the right exception, message and place, and nothing left behind."""
+"""Failing checks, also inside nested loops: the right exception, message and location, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_message_may_hold_braces(load) -> None:
 
 
 def test_a_failed_call_gives_its_context_back(load) -> None:
-    """Also while its exception, and so its traceback, is alive."""
+    """Even while its exception, and so its traceback, is alive."""
     artifact = load(_NESTED)
     with pytest.raises(IndexError) as caught:
         artifact.invoke("f", [np.zeros(4), 7, 2])
@@ -178,7 +178,7 @@ def test_recursion_gives_each_call_its_own_arena(load) -> None:
 
 
 def test_endless_recursion_raises(load) -> None:
-    """Not a crash of the process; and the call after it is none the worse."""
+    """The process does not crash, and the next call works."""
     artifact = load(_FACTORIAL)
     x = np.full(4, 0.25)
     with pytest.raises(RecursionError):

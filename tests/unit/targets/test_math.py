@@ -160,7 +160,7 @@ def test_special_values(load, name) -> None:
 
 @pytest.mark.parametrize("element", ["f32", "f64"])
 def test_sine_and_cosine_of_one_argument(load, element) -> None:
-    """LLVM makes one call of the two."""
+    """LLVM merges the two into one call."""
     artifact = load(f"""
       func.func public @f(%x: {element}) -> ({element}, {element}) {{
         %s = math.sin %x : {element}

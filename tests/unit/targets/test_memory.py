@@ -1,4 +1,4 @@
-"""The memory of a call: growable blocks keep what they hold, come back at their size, and are all freed."""
+"""The memory of a call: growable blocks keep their contents, are reused at their size, and are all freed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_tape_grows_and_keeps_its_contents(load, n) -> None:
 
 
 def test_the_next_call_finds_the_memory(load) -> None:
-    """Kept at the high-water mark: the second call takes no new memory, and the first one's block was large enough."""
+    """Kept at the high-water mark: the second call allocates nothing, and the first one's block was large enough."""
     artifact = load(_TAPE)
     entry = artifact.entry_point("f")
     artifact.invoke("f", [50_000])
@@ -158,7 +158,7 @@ def test_a_loop_gives_back_what_each_trip_takes(load) -> None:
 
 
 def test_many_blocks(load) -> None:
-    """More blocks than the table starts with; blocks of a loop that carries one are kept to the end of the call."""
+    """More blocks than the table starts with; blocks of a loop that carries one are kept until the call ends."""
     artifact = load("""
       func.func public @f(%n: index) -> (memref<?xf64>, i64) {
         %c0 = arith.constant 0 : index

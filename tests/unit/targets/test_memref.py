@@ -78,7 +78,7 @@ def test_views(load, view, type, result, expected) -> None:
 
 
 def test_a_view_of_a_view_writes_through(load) -> None:
-    """x[1:][::-2] += 100, with dynamic starts: writes in the caller's array, and nowhere else."""
+    """x[1:][::-2] += 100, with dynamic starts: writes to the caller's array, and nowhere else."""
     artifact = load("""
       func.func public @f(%x: memref<?xf64> {mlirad.written = 0 : i64}, %start: index) {
         %hundred = arith.constant 100.0 : f64
@@ -109,7 +109,7 @@ def test_a_view_of_a_view_writes_through(load) -> None:
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (1, 1), (4, 5)])
 def test_dynamic_matrices(load, shape) -> None:
-    """The strides of an array of unknown shape are computed from its sizes, also where it is carried in a loop."""
+    """The strides of an array of unknown shape are computed from its sizes, even if a loop carries it."""
     artifact = load("""
       func.func public @f(%x: memref<?x?xf64>, %y: memref<?x?xf64> {mlirad.written = 0 : i64}) {
         %c0 = arith.constant 0 : index
@@ -151,7 +151,7 @@ def test_zero_dimensional_array(load) -> None:
 
 @pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.float32])
 def test_element_types(load, dtype) -> None:
-    """Elements are moved bit by bit whatever their type; a bool is a byte, and any byte but 0 is true."""
+    """Elements are moved bit by bit, whatever their type is; a bool is a byte, and any byte other than 0 is true."""
     dtype = np.dtype(dtype)
     element = "i1" if dtype.kind == "b" else f"{'f' if dtype.kind == 'f' else 'i'}{dtype.itemsize * 8}"
     artifact = load(f"""
@@ -228,7 +228,7 @@ def test_metadata_cast_and_alloca(load) -> None:
 
 
 def test_copies_between_strided_views(load) -> None:
-    """y[::-1, 1::2] = x[1:3, ::2] with sizes that are known only at run time."""
+    """y[::-1, 1::2] = x[1:3, ::2] with sizes known only at run time."""
     artifact = load("""
       func.func public @f(%x: memref<4x6xf64>, %y: memref<2x7xf64> {mlirad.written = 0 : i64}, %n: index) {
         %a = memref.subview %x[1, 0] [2, %n] [1, 2] : memref<4x6xf64> to memref<2x?xf64, strided<[6, 2], offset: 6>>
@@ -246,7 +246,7 @@ def test_copies_between_strided_views(load) -> None:
 
 
 def test_little_goes_on_the_stack(load) -> None:
-    """A hundred buffers of 8 KB do not: most are taken from the call's blocks."""
+    """A hundred buffers of 8 KB do not fit: most are taken from the call's blocks."""
     stores = "\n".join(
         f"%s{k} = memref.alloca() : memref<1024xf64>\nmemref.store %x, %s{k}[%c] : memref<1024xf64>" for k in range(100)
     )

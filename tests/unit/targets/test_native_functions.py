@@ -21,14 +21,15 @@ _Fill = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_ssize_t, ctypes
 
 @_Fill
 def _fill(at: int, count: int, code: int) -> int:
-    """Counts into an array of f64, and gives a code."""
+    """Counts into an array of f64, and returns a code."""
     (ctypes.c_double * count).from_address(at)[:] = range(count)
     return code
 
 
 @pytest.fixture
 def source(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Two native functions of this file: one fills a part, one says whether its caller holds the interpreter's lock."""
+    """Two native functions of this file: one fills a part, the other returns whether its caller holds the interpreter's
+    lock."""
     addresses = {
         "fill": ctypes.cast(_fill, ctypes.c_void_p).value,
         "has_lock": ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value,

@@ -41,7 +41,7 @@ def test_the_package_is_small() -> None:
 
 
 def test_its_own_tests_pass(site: Path) -> None:
-    """The conformance kit, and its op with a derivative, where only the wheel is."""
+    """The conformance kit, and its op with a derivative, where only the wheel is installed."""
     told = _run(
         *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", "--rootdir"),
         *(ACME / "tests", ACME / "tests"),

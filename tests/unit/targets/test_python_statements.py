@@ -10,7 +10,7 @@ from mlirad.targets.python.python_statements import AssignAll, For, Function, If
 
 
 def test_results_of_branches_that_nothing_reads() -> None:
-    """With them goes the branch, if it does nothing else; what a loop or a return reads stays."""
+    """A branch that does nothing else is also dropped; variables that a loop or a return reads stay."""
     x, read, unread, alone, counter = Block(arg_types=[f64] * 5).args
 
     def text(*parts: str | SSAValue) -> NumpyText:

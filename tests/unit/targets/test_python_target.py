@@ -1,4 +1,4 @@
-"""The target `python`: what it prints is what a person would write, passes ruff, and gives the native numbers.
+"""The target `python`: its source is what a person would write, passes ruff, and computes the native numbers.
 
 The random programs of `mlirad/testing/programs` are compared on both targets, too.
 """
@@ -58,7 +58,7 @@ def grad_loss(x, c):
 
 
 def require_ruff(directory: Path) -> None:
-    """Its default rules, and its layout."""
+    """ruff's default rules, and its layout."""
     for command in (["check"], ["format", "--diff"]):
         subprocess.run([sys.executable, "-m", "ruff", *command, "--isolated", "-q", str(directory)], check=True)
 
@@ -119,7 +119,7 @@ def test_errors_are_raised_at_the_users_line() -> None:
 
 
 def test_what_overwrites_what() -> None:
-    """Writes in the caller's arrays, an array that is returned as it was before, rows, swaps, slices backwards."""
+    """Writes to the caller's arrays, an array that is returned with its old contents, rows, swaps, reversed slices."""
 
     def changed(x, m, n):
         before = x.copy()
@@ -136,7 +136,7 @@ def test_what_overwrites_what() -> None:
 
 
 def test_numbers_are_of_the_same_types() -> None:
-    """Integers wrap, single precision stays single, and what is divided by zero is infinite."""
+    """Integers wrap, single precision stays single, and division by zero gives infinity."""
 
     def mixed(x, i, j):
         wrapped = np.int64(i)
@@ -186,7 +186,7 @@ def test_all_ops_can_be_written() -> None:
 
 
 def test_a_slice_of_the_same_array_in_other_steps_is_read_first() -> None:
-    """NumPy itself may read what it has just written (docs/deviations.md)."""
+    """NumPy itself may read elements that it has just written (docs/deviations.md)."""
 
     def spread(x):
         x[::2] = x[:3]

@@ -45,7 +45,7 @@ class Elsewhere(CpuTarget):
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Distributions that provide targets, on sys.path as installed ones are. code: of the module `elsewhere_target`."""
+    """Distributions that provide targets, on sys.path like installed ones. code: of the module `elsewhere_target`."""
 
     def install(package: str = "elsewhere", code: str = CODE, **points: str) -> None:
         info = tmp_path / f"{package}-1.0.dist-info"
@@ -104,7 +104,7 @@ def test_an_unknown_option_names_those_that_exist(installed) -> None:
     ],
 )
 def test_what_is_no_target_is_refused(installed, value: str, code: str, message: str) -> None:
-    """The message names the package, and what to do about it; nothing else is broken by it."""
+    """The message names the package and the remedy; nothing else breaks."""
     installed(code=code, elsewhere=value)
     with pytest.raises(TargetError, match=message):
         find_target("elsewhere")
@@ -224,7 +224,7 @@ def test_a_target_exports_a_function(installed, tmp_path, capsys: pytest.Capture
 
 
 def test_the_command_lists_targets(installed, capsys: pytest.CaptureFixture[str]) -> None:
-    """Those that cannot be used, too, with the reason."""
+    """Also the unusable ones, with the reason."""
     assert cli.main(["targets"]) == 0
     assert "python (of mlirad): interpreter" in capsys.readouterr().out
     installed(code="1 / 0", elsewhere="elsewhere_target:Elsewhere")
@@ -250,7 +250,7 @@ def test_what_runs_the_code_is_told(tmp_path) -> None:
 
 
 def test_the_package_declares_its_own_target() -> None:
-    """As any other distribution does; nothing else names it."""
+    """Like any other distribution; nothing else names it."""
     import tomllib
     from pathlib import Path
 
@@ -271,7 +271,7 @@ def _names(text: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("module", [interface, finding, memory_report, output], ids=lambda module: module.__name__)
 def test_what_a_target_is_says_nothing_of_a_cpu(module: ModuleType) -> None:
-    """Arenas, slots of 64 bits and call plans are the CPU's; another target need not know the words."""
+    """Arenas, slots of 64 bits and call plans are the CPU's; another target need not know these terms."""
     assert [name for name in _names(inspect.getsource(module)) if OF_A_CPU.search(name)] == []
 
 

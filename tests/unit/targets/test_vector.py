@@ -1,4 +1,4 @@
-"""Explicit vectors, run natively: masked tails read and write nothing beyond, reductions, shuffles and the rest."""
+"""Explicit vectors, run natively: masked tails access nothing beyond the array, reductions, shuffles and the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
     [("f64", np.float64, "addf"), ("f32", np.float32, "addf"), ("i32", np.int32, "addi"), ("i8", np.int8, "addi")],
 )
 def test_masked_tail(load, element, dtype, add, n) -> None:
-    """A main loop of 8 lanes and one masked step: guards before and behind the data stay as they are."""
+    """A main loop of 8 lanes and one masked step: guards before and after the data stay unchanged."""
     artifact = load(f"""
       func.func public @f(%x: memref<?x{element}>, %r: memref<?x{element}> {{mlirad.written = 0 : i64}}, %n: index) {{
         %c0 = arith.constant 0 : index
@@ -42,7 +42,7 @@ def test_masked_tail(load, element, dtype, add, n) -> None:
 
 
 def test_masked_lanes_do_not_touch_the_next_page(load) -> None:
-    """Under a mask, memory that may not be read at all is not read."""
+    """Under a mask, unreadable memory is not read."""
     import ctypes
     import mmap
 

@@ -1,4 +1,4 @@
-"""The width of a module's vectors: the widest registers only where no scalar loop pays for them."""
+"""The width of a module's vectors: the widest registers only if no scalar loop pays for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translates `hivm`: what the scalar unit of a core issues.
+"""Translates `hivm`: the ops that the scalar unit of a core issues.
 
 Reads: ops of hivm. Writes: steps. Leaves: nothing.
 """

@@ -23,7 +23,7 @@ Sizes = Callable[[Frame], tuple[int, ...]]
 
 
 def mixed(static: Sequence[int], dynamic: Sequence[SSAValue], slots: Slots) -> Sizes:
-    """Numbers of which some are known when the program is read."""
+    """Numbers, some of them known when the program is loaded."""
     if DYNAMIC_INDEX not in static:
         known = tuple(static)
         return lambda frame: known
@@ -77,7 +77,7 @@ def subview(op: memref.SubviewOp, slots: Slots) -> Step:
 
 
 def kept_axes(sizes: Sequence[int], result: Sequence[int]) -> tuple[int, ...]:
-    """The axes of a view that its type has: it may leave out axes of size 1."""
+    """The axes of a view that its type has: it may omit axes of size 1."""
     kept: list[int] = []
     surplus = len(sizes) - len(result)
     for axis, size in enumerate(sizes):
@@ -136,7 +136,7 @@ def get_global(op: memref.GetGlobalOp, slots: Slots) -> Step:
 
 
 def typed_view(op: memref.ViewOp, slots: Slots) -> Step:
-    """`memref.view`: bytes as elements of another type, from a byte on."""
+    """`memref.view`: bytes as elements of another type, from a given byte on."""
     source, shift, out = slots.all((op.source, op.byte_shift, op.result))
     type = memref_type(op.result)
     sizes = mixed(type.get_shape(), op.sizes, slots)

@@ -1,6 +1,6 @@
-"""All that the simulator shows of one call.
+"""Everything that the simulator shows of one call.
 
-Reads: a call. Writes: texts by the names of files. Leaves: nothing.
+Reads: a call. Writes: texts by file names. Leaves: nothing.
 """
 
 from __future__ import annotations

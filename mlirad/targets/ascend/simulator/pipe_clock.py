@@ -2,8 +2,8 @@
 
 Reads: instructions, flags and barriers in program order. Writes: a timeline. Leaves: nothing.
 
-The constants are ours and are not calibrated: they give an order of magnitude of what overlaps, and no prediction.
-One cycle is one of the vector core, which is taken to run at the cube's clock.
+The constants are ours and not calibrated: they show roughly what overlaps, and predict nothing. One cycle is one of the
+vector core, which is assumed to run at the cube's clock.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Span:
     end: float
     bytes: int
     touched: tuple[tuple[str, int, int, bool], ...]
-    """ByteMemory, first byte, byte behind the last one, and whether it is written."""
+    """ByteMemory, first byte, end byte, and whether it is written."""
 
 
 @dataclass
@@ -65,7 +65,7 @@ class PipeClock:
     def run(
         self, pipe: Pipe, op: Operation, cycles: float, bytes: int, views: tuple[tuple[DeviceBuffer, bool], ...]
     ) -> None:
-        """An instruction: it begins when it has been issued and the one before it on its pipe has ended."""
+        """An instruction begins when it has been issued, and the one before it on its pipe has ended."""
         self.times[Pipe.S] += ISSUE
         start = max(self.times[pipe], self.times[Pipe.S])
         self.times[pipe] = end = start + cycles

@@ -1,10 +1,11 @@
-"""What has finished before what starts: happens-before within one block, by a clock for each pipe.
+"""Happens-before within one block: a clock for each pipe says which instructions have certainly finished.
 
 Reads: flags, barriers and accesses in program order. Writes: faults. Leaves: nothing.
 
 The scalar unit issues in program order to queues, one for each pipe. On a pipe, instructions start in order, but a
-later one may start before an earlier one has finished. So an instruction may touch the bytes of an earlier one only if
-that has certainly finished: `known[p][q]` is how many entries of pipe q have finished before what pipe p starts next.
+later one may start before an earlier one has finished. So an instruction may access the bytes of an earlier one only if
+that has certainly finished: `known[p][q]` is the number of entries of pipe q that have finished before the next entry
+of pipe p starts.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ Flag = tuple[Pipe, Pipe, int]
 
 
 class PipeOrder:
-    """The clocks of one core. Numbers of entries go on from block to block.
+    """The clocks of one core. The numbers of entries continue from block to block.
 
-    flags_count: a flag that is set again before the earlier set was waited for stands for two sets. Huawei's compiler
-    emits such programs; its documentation calls it undefined, so that it is a fault unless it is asked for.
+    flags_count: a flag that is set again before a wait for the earlier set counts as two sets. Huawei's compiler emits
+    such programs; its documentation calls them undefined, so by default this is a fault.
     """
 
     def __init__(self, core: CoreType, event_ids: int, flags_count: bool = False):
@@ -43,7 +44,7 @@ class PipeOrder:
         self.waits: dict[Flag, int] = {}
 
     def begin_block(self) -> None:
-        """All that earlier blocks did has finished."""
+        """Everything that earlier blocks did has finished."""
         self.meet_all()
         self.waits.clear()
 
@@ -54,7 +55,7 @@ class PipeOrder:
         return self.count[pipe]
 
     def next_scalar(self, op: Operation) -> int:
-        """The number of what the scalar unit does: it waits for itself, and the other pipes do not."""
+        """The number of an action of the scalar unit: it waits for its own actions; the other pipes do not."""
         number = NUMBER[Pipe.S]
         self.known[number][number] = self.next(number, op)
         return self.count[number]
@@ -84,7 +85,7 @@ class PipeOrder:
             raise SimulatorFault(Fault.EVENT_ID, f"event id {event}; a program may use 0 to {self.event_ids - 1}")
 
     def set_flag(self, flag: Flag, op: Operation) -> None:
-        """The flag is set when all that the pipe has so far has finished."""
+        """The flag is set when everything issued to the pipe so far has finished."""
         self.check_flag(flag)
         from_, to = NUMBER[flag[0]], NUMBER[flag[1]]
         if flag in self.flags:
@@ -109,7 +110,7 @@ class PipeOrder:
         snapshot, _ = self.flags.pop(flag)
         to = NUMBER[flag[1]]
         self.waits[flag] = self.next(to, op)
-        # The scalar unit issues nothing while it waits, so that every pipe then knows what it waited for.
+        # The scalar unit issues nothing while it waits, so every pipe then knows that the entry has finished.
         for pipe in range(len(PIPES)) if flag[1] is Pipe.S else (to,):
             known = self.known[pipe]
             self.known[pipe] = [max(pair) for pair in zip(known, snapshot, strict=True)]

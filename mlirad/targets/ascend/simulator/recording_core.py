@@ -1,4 +1,4 @@
-"""A core that notes what a kernel issues, instead of executing it, so that it can be executed in other orders.
+"""A core that records what a kernel issues, instead of executing it, so that it can be executed in other orders.
 
 Reads: what the scalar unit issues. Writes: traces. Leaves: memory. Raises SimulatorFault for operands out of range.
 """
@@ -22,9 +22,9 @@ from mlirad.targets.ascend.soc import Soc
 
 
 class RecordingCore(DeviceCore):
-    """Records the blocks of one launch. Each has memories of its own, so that they can run side by side.
+    """Records the blocks of one launch. Each block has its own memories, so that blocks can run in parallel.
 
-    What a kernel issues may not depend on what it writes.
+    The ops that a kernel issues must not depend on the data that it writes.
     """
 
     def __init__(self, soc: Soc, kernel: DeviceKernel, blocks: int, arguments: Sequence[Any]):

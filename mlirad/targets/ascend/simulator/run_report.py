@@ -24,14 +24,14 @@ class Launch:
 
 @dataclass
 class RunReport:
-    """What one call did. spans: of each kernel's first launch, the timelines of its blocks, if they were asked for."""
+    """The work of one call. spans: for each kernel's first launch, the timelines of its blocks, on request."""
 
     launches: list[Launch] = field(default_factory=list)
     spans: dict[str, list[list[Span]]] | None = None
 
     @property
     def cycles(self) -> float:
-        """Of all launches, one after the other (model)."""
+        """The cycles of all launches, one after the other (model)."""
         return sum(each.cycles for each in self.launches)
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ _open: ContextVar[RunReport | None] = ContextVar("mlirad_ascend_recording", defa
 
 @contextmanager
 def recording() -> Iterator[RunReport]:
-    """The report of all that runs inside, with timelines."""
+    """The report, with timelines, of everything that runs inside."""
     report = RunReport(spans={})
     token = _open.set(report)
     try:

@@ -1,7 +1,7 @@
 """Translates ops on scalars: `arith` and `math`.
 
-Reads: ops of arith and math. Writes: steps. Leaves: nothing. Integers are Python's, kept within their width; floats are
-NumPy's scalars, so that each op rounds as its type does.
+Reads: ops of arith and math. Writes: steps. Leaves: nothing. Integers are Python's, wrapped to their width; floats are
+NumPy scalars, so each op rounds according to its type.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def width_of(type: Attribute) -> int:
 
 
 def signed(value: int, width: int) -> int:
-    """The number that the lowest `width` bits stand for; of one bit, 0 or 1."""
+    """The number in the lowest `width` bits; for one bit, 0 or 1."""
     if width == 1:
         return value & 1
     half = 1 << (width - 1)
@@ -37,7 +37,7 @@ def unsigned(value: int, width: int) -> int:
 
 
 def constant(op: arith.ConstantOp, slots: Slots) -> Step | None:
-    """A constant is in the frame before anything runs."""
+    """Constants are in the frame before anything runs."""
     attribute = op.value
     match attribute:
         case IntegerAttr():
@@ -149,7 +149,7 @@ _COMPARED_INTEGERS: tuple[tuple[Callable[[int, int], bool], bool], ...] = (
     (lambda x, y: x > y, True),
     (lambda x, y: x >= y, True),
 )
-"""By the number of the predicate, and whether it takes its operands without sign."""
+"""By the number of the predicate, with a flag: whether the operands are unsigned."""
 
 _COMPARED_FLOATS: tuple[Callable[[Any, Any], bool], ...] = (
     lambda x, y: False,
@@ -172,7 +172,7 @@ _COMPARED_FLOATS: tuple[Callable[[Any, Any], bool], ...] = (
 
 
 def calling(op: Operation, slots: Slots, function: Callable[..., Any]) -> Step:
-    """A step that gives the operands' values to a function, and keeps what it returns."""
+    """A step that calls a function with the operands' values, and stores its result."""
     out = slots.of(op.results[0])
     operands = slots.all(op.operands)
     if len(operands) == 1:
@@ -208,7 +208,8 @@ def without_sign(op: Operation, slots: Slots) -> Step:
 
 
 def guarded(op: Operation, slots: Slots, function: Callable[..., int]) -> Step:
-    """As `calling`; without what has no result for some numbers: divisions by 0, and shifts by the width or more."""
+    """As `calling`, but only for ops that are undefined for some numbers: division by 0, and shifts by the width or
+    more."""
     step = calling(op, slots, function)
     if type(op) not in _PARTIAL:
         return step

@@ -109,9 +109,9 @@ class SimulatedProgram:
     ) -> tuple[Any, ...]:
         """Call a function on arrays and numbers; all of its results. Arrays that it writes are written in place.
 
-        seed: execute the kernels in random legal orders, without checks. report: is filled in; by default the open
-        recording. blocks: of a kernel that is called directly. Raises CheckFailed for a check of the program that
-        fails, and SimulatorFault for what no program may do.
+        seed: execute the kernels in random legal orders, without checks. report: is filled in; by default the current
+        recording. blocks: for a kernel that is called directly. Raises CheckFailed if a check of the program fails, and
+        SimulatorFault for illegal programs.
         """
         if name not in self.functions:
             raise SimulatorFault(Fault.LAUNCH, f"there is no function {name!r}; there are {', '.join(self.functions)}")
@@ -124,14 +124,14 @@ class SimulatedProgram:
         try:
             with np.errstate(all="ignore"):
                 results = host.call(name, given, blocks, code.op)
-        finally:  # what was written before a check failed has been written
+        finally:  # writes from before a failed check remain
             host.leave()
         types = code.op.function_type.outputs
         return tuple(left(value, type) for value, type in zip(results, types, strict=True))
 
 
 def check_calls(op: func.FuncOp, functions: Mapping[str, FunctionCode]) -> None:
-    """Refuse calls with other arguments or results than the called function has."""
+    """Refuse calls whose arguments or results do not match the called function."""
     for call in op.walk():
         if isinstance(call, func.CallOp) and (called := functions.get(call.callee.string_value())) is not None:
             types = called.op.function_type
@@ -169,7 +169,7 @@ _OWN = (PointerCastOp, memref.AllocOp, memref.AllocaOp)
 
 
 def root(value: SSAValue) -> SSAValue | None:
-    """What a buffer is a view of; None if it is a core's own buffer."""
+    """The buffer that this is a view of; None if it is a core's own buffer."""
     owner = value.owner
     if isinstance(owner, _VIEWS):
         return root(owner.operands[0])
@@ -177,7 +177,7 @@ def root(value: SSAValue) -> SSAValue | None:
 
 
 def left(value: Any, type: Attribute) -> Any:
-    """A result as a caller gets it."""
+    """A result in the form that a caller receives."""
     if isinstance(value, DeviceBuffer):
         value.check_initialised()
         return value.read()
@@ -223,7 +223,7 @@ class Host:
         return entered
 
     def leave(self) -> None:
-        """Copy back what was copied. What others have read or written meanwhile, was then another array."""
+        """Copy the copied arrays back. In the meantime, other code accessed the original arrays."""
         for array, view in self.written_back:
             for other, theirs in self.arguments:
                 is_written = view.memory.is_written or theirs.memory.is_written
@@ -280,7 +280,7 @@ class Host:
         self.report.launches.append(Launch(kernel.name, blocks, max(busy)))
 
     def record(self, code: FunctionCode, kernel: DeviceKernel, values: list[Any], blocks: int) -> RecordingCore:
-        """What the blocks of a launch issue; nothing is executed."""
+        """Record what the blocks of a launch issue, without executing anything."""
         core = RecordingCore(self.program.soc, kernel, blocks, values)
         for block in range(blocks):
             core.begin(block, None)
@@ -339,7 +339,7 @@ def fits(shape: tuple[int, ...], expected: Sequence[int]) -> bool:
 
 
 def number_of(value: Any, dtype: np.dtype[Any], number: int) -> Any:
-    """An argument that is a number."""
+    """A scalar argument."""
     if np.ndim(value) != 0 or np.asarray(value).dtype.kind not in "biuf":
         raise SimulatorFault(Fault.LAUNCH, f"argument {number} is {value!r}, and the function takes a number")
     return int(value) if dtype.kind in "ib" else dtype.type(value)
@@ -358,7 +358,7 @@ def is_copied(used: np.ndarray, array: np.ndarray) -> bool:
 
 
 def memories_of(arrays: Mapping[int, np.ndarray]) -> dict[int, tuple[ByteMemory, int]]:
-    """The memory of each contiguous array, and the byte that it begins at. Arrays that share bytes share a memory."""
+    """The memory of each contiguous array, and its first byte there. Arrays that share bytes share a memory."""
     groups: list[list[int]] = []
     behind = 0
     for number in sorted(arrays, key=lambda each: (arrays[each].ctypes.data, not arrays[each].flags.writeable)):

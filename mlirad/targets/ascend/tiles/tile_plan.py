@@ -146,7 +146,7 @@ class TilePlan:
     # The buffers
 
     def shapes(self, sizes: TileSizes) -> dict[Slot, tuple[int, ...]]:
-        """What is allocated."""
+        """The buffers to allocate."""
         slots = dict.fromkeys(self.slots.values())
         return {slot: sizes.shape(slot.kind, self.has_rows, slot.element) for slot in slots}
 

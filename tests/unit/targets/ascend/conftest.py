@@ -16,13 +16,14 @@ def bishengir(ascend_tools: Path) -> Bishengir:
 
 @pytest.fixture(scope="session")
 def bishengir_opt(bishengir: Bishengir) -> Callable[..., str]:
-    """Huawei's verifier: `bishengir_opt(text, *flags)` gives what it prints."""
+    """Huawei's verifier: `bishengir_opt(text, *flags)` returns its output."""
     return bishengir.verify
 
 
 @pytest.fixture(scope="session")
 def plan_memory(bishengir: Bishengir) -> Callable[..., tuple[str, int, int] | None]:
-    """Huawei's planner: `plan_memory(text of a kernel, *flags)` gives None if it fits, otherwise what Overflow says."""
+    """Huawei's planner: `plan_memory(text of a kernel, *flags)` returns None if it fits, otherwise the text of
+    Overflow."""
 
     def plan(text: str, *flags: str) -> tuple[str, int, int] | None:
         try:

@@ -1,4 +1,4 @@
-"""Every elementwise function that the Ascend target takes, and its gradient, against the cpu target."""
+"""Every elementwise function that the Ascend target supports, and its gradient, against the cpu target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conformance kit on the Ascend target: all but what it refuses, at the user's line."""
+"""The conformance kit on the Ascend target: everything except what it refuses, at the user's line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Ascend target against the cpu target: numbers by the simulator, text by Huawei's open compiler."""
+"""The Ascend target against the cpu target: numbers from the simulator, text checked by Huawei's open compiler."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def leaves(value: Any) -> list[np.ndarray]:
 
 
 def agree(function: Callable[..., Any], *args: Any, transform: Any = mlirad.jit, rtol: float = 1e-5) -> Any:
-    """Compare with the cpu target; gives the kernel."""
+    """Compare with the cpu target. Returns the kernel."""
     kernel = transform(function, target="ascend")
     copies = [[each.copy() if isinstance(each, np.ndarray) else each for each in args] for _ in range(2)]
     found, expected = leaves(kernel(*copies[0])), leaves(transform(function)(*copies[1]))

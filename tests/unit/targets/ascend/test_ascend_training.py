@@ -42,7 +42,7 @@ def network(dtype: Any) -> list[Array]:
 def train(
     gradient: Any, parameters: Sequence[Array], batches: Sequence[tuple[Array, Array]], rate: float
 ) -> tuple[list[float], list[Array]]:
-    """The losses, and the parameters that were learned."""
+    """The losses, and the learned parameters."""
     curve, learned = list[float](), list(parameters)
     for batch in batches:
         loss, slopes = gradient(*learned, *batch)
@@ -52,7 +52,7 @@ def train(
 
 
 def digits_curve(dtype: Any, target: str, count: int, size: int, epochs: int) -> tuple[list[float], float]:
-    """The losses of the batches, and which part of the images that were not learned from is recognised."""
+    """The losses of the batches, and the share of the test images that is recognised."""
     x, y = digits(dtype)
     batches = [(x[first : first + size], y[first : first + size]) for first in range(0, count, size)] * epochs
     gradient = mlirad.value_and_grad(network_loss, argnums=(0, 1, 2, 3), target=target)

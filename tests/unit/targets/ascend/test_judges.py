@@ -1,4 +1,4 @@
-"""Others' programs judge what the Ascend target emits: a sample of the corpus, and damaged programs.
+"""Other projects' programs judge the Ascend target's output: a sample of the corpus, and damaged programs.
 
 `make ascend-judges` shows them the whole corpus; docs/verification/ascend-judges.md has the counts.
 """
@@ -91,7 +91,7 @@ def pytest_collection_modifyitems(items):
     ],
 )
 def test_a_judge_that_is_missing_fails_ci(wanted: str, where: Path, least: int, message: str, tmp_path: Path) -> None:
-    """Every test that asks it."""
+    """Every test that uses it."""
     (tmp_path / "hiding.py").write_text(HIDING)
     places = os.pathsep.join([str(tmp_path), *sys.path])
     environment = os.environ | {"MLIRAD_CI": "1", "WANTED": wanted, "PYTHONPATH": places}

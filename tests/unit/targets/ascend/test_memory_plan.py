@@ -36,7 +36,7 @@ def elements(shape: str) -> int:
 
 
 def end_of_buffers(text: str, kernel: str) -> int:
-    """The first byte of the unified buffer behind all that the text of a kernel places."""
+    """The first byte of the unified buffer after all buffers in the text of a kernel."""
     body = text.partition(f"func.func @{kernel}(")[2].partition("func.func")[0]
     numbers = {name: int(value) for name, value in re.findall(r"(%\S+) = arith.constant (\d+) : i64", body)}
     for name, odd, even in re.findall(r"(%\S+) = arith.select %\S+, (%\S+), (%\S+) : i64", body):

@@ -1,4 +1,4 @@
-"""Matmul kernels: the simulator gives NumPy's numbers, and Huawei's tools accept both forms."""
+"""Matmul kernels: the simulator computes NumPy's numbers, and Huawei's tools accept both forms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from mlirad.targets.ascend.hivm.hivm_attributes import Pipe
 from mlirad.targets.ascend.simulator.simulated_program import RunReport, SimulatedProgram
 
 BOUNDS = {"f16": 2**-10, "f32": 2**-20}
-"""Relative to the sum of the sizes of the products: f16 rounds the result once, f32 each sum (k <= 1024 in blocks)."""
+"""Relative to the sum of the products' absolute values: f16 rounds the result once, f32 each sum (k <= 1024 in
+blocks)."""
 
 CASES = [
     Matmul(1, 1, 1, 1, "f32"),
@@ -53,7 +54,7 @@ def test_every_legal_order_gives_the_same_bits() -> None:
 
 
 def test_double_buffers_overlap_transfers_and_products() -> None:
-    """Most products are computed while a transfer brings the next part of A or B, in modelled time."""
+    """Most products are computed while a transfer loads the next part of A or B, in modelled time."""
     matmul = Matmul(1, 64, 64, 1024, "f16")
     report = RunReport(spans={})
     text = ascend_matmuls.program(matmul, MatmulTiles(64, 64, 128, 64))

@@ -76,7 +76,8 @@ def without_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_refusals")
 def test_huaweis_planner_agrees_on_l1_and_l0c(plan_memory: Callable[..., tuple[str, int, int] | None]) -> None:
-    """To the byte, of L1 with its double buffers; of L0C it keeps one tile, we two. L0A and L0B it does not plan."""
+    """To the byte, for L1 with its double buffers. In L0C it keeps one tile, we keep two. It does not plan L0A and
+    L0B."""
     fitting = []
     for element, rows, columns in (
         ("f16", 128, 128),

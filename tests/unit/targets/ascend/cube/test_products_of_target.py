@@ -1,4 +1,4 @@
-"""`target="ascend"` computes products of matrices, and their gradients, on the cube core, with the cpu's numbers."""
+"""`target="ascend"` computes matrix products, and their gradients, on the cube core, with the cpu's numbers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def normal(*shape: int, dtype: Any = np.float32) -> np.ndarray:
 
 
 def cores(kernel: Any, *args: Any) -> tuple[int, int]:
-    """How many kernels run on the cube core, and how many on the vector core."""
+    """The numbers of kernels on the cube core and on the vector core."""
     text = kernel.lower(*args).as_text("ascend-kernels")
     return text.count("func_core_type<AIC>"), text.count("func_core_type<AIV>")
 
 
 def agree(function: Callable[..., Any], *args: Any, transform: Any = mlirad.jit) -> Any:
-    """Compare with the cpu target; gives the kernel."""
+    """Compare with the cpu target. Returns the kernel."""
     kernel = transform(function, target="ascend")
     found, expected = kernel(*args), transform(function)(*args)
     found, expected = (each if isinstance(each, tuple) else (each,) for each in (found, expected))
@@ -84,7 +84,7 @@ FORMS: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_products_of_ragged_sizes_and_their_adjoints(seed: int, dtype: Any) -> None:
-    """In a form that the seed says: transposed, batched. The first ones have the extents that matter most."""
+    """In a form given by the seed: transposed, batched. The first ones have the extents that matter most."""
     rng = np.random.default_rng(seed)
     first = [(1, 1, 1), (1, 17, 16), (129, 1, 127), (1000, 33, 1), (1024, 1024, 16), (1000, 15, 1024), (127, 1000, 129)]
     m, k, n = first[seed] if seed < len(first) else rng.choice(EXTENTS, 3)

@@ -1,4 +1,4 @@
-"""The layouts of the cube core's buffers, against what Huawei's guide writes in NumPy's terms."""
+"""The layouts of the cube core's buffers, against the NumPy expressions in Huawei's guide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hivm` is Huawei's dialect: `bishengir-opt` accepts each op, and what the 910B has no instruction for is refused."""
+"""`hivm` is Huawei's dialect: `bishengir-opt` accepts each op; forms without an instruction on the 910B are refused."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ NAMED: dict[str, Attribute] = {
 
 
 class Kernel:
-    """A device function that is being written: `add` inserts an op, `buffer` a value of a memory space."""
+    """A device function under construction: `add` inserts an op, `buffer` a value of a memory space."""
 
     def __init__(self, core: a.CoreType, *arguments: Attribute):
         self.function = func.FuncOp("k", (arguments, ()))
@@ -291,7 +291,7 @@ def test_f32_becomes_f16_in_each_direction() -> None:
 
 
 def test_nz_layout_holds_ragged_matrices() -> None:
-    """Element (r, c) is at (c // 16, r // 16, r % 16, c % 16), as Huawei's guide says of f16."""
+    """Element (r, c) is at (c // 16, r // 16, r % 16, c % 16), as in Huawei's guide for f16."""
     matrix = np.arange(35 * 50).reshape(35, 50).astype(np.float16)
     fractals = cube.NZ.pack(matrix, (4, 3, 16, 16))
     for row, column in ((0, 0), (17, 3), (34, 49), (5, 33)):

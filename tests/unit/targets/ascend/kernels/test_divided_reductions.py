@@ -1,4 +1,4 @@
-"""Reductions of whole arrays run on many cores: in parts, which another kernel reduces, and what is left over."""
+"""Reductions of whole arrays run on many cores: in parts, which another kernel reduces, and the rest of the array."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ NAN_BEYOND = {
     **dict.fromkeys((np.sin, np.cos, np.tan), "2**15 half turns"),
     **dict.fromkeys((np.fmod, np.remainder), "a quotient of 2**43"),
 }
-"""Nan says that no digit is left."""
+"""Nan means that no digit is right."""
 
 
 def results(function: Callable[..., Any], *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -54,7 +54,7 @@ def oracle(function: Callable[..., Any], *arrays: np.ndarray) -> tuple[np.ndarra
 
 
 def samples(low: float, high: float, rng: np.random.Generator) -> np.ndarray:
-    """Even in the range and near 0, and even in the exponents."""
+    """Evenly spaced over the range and near 0, and with evenly spaced exponents."""
     sizes = np.exp(rng.uniform(math.log(1e-30), math.log(max(abs(low), abs(high))), 2000))
     near = rng.uniform(max(low, -4), min(high, 4), 2000)
     found = np.concatenate([rng.uniform(low, high, 2000), sizes, -sizes, near])
@@ -76,7 +76,7 @@ def test_a_formula_keeps_its_bound(function: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("function", FORMULAS, ids=lambda each: each.__name__)
 def test_a_formula_is_right_at_the_ends(function: Callable[..., Any]) -> None:
-    """At 0, infinities, nan, the smallest and largest numbers, and where functions begin or end."""
+    """At 0, infinities, nan, the smallest and largest numbers, and the ends of the functions' domains."""
     count = len(inspect.signature(FORMULAS[function].build).parameters)
     arrays = [SPECIAL] if count == 1 else [np.repeat(SPECIAL, len(SPECIAL)), np.tile(SPECIAL, len(SPECIAL))]
     with np.errstate(over="ignore"):

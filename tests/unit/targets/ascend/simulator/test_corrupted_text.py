@@ -1,4 +1,4 @@
-"""Whatever the text and the arguments are, the simulator says what is wrong, and neither crashes nor hangs."""
+"""Whatever the text and the arguments are, the simulator reports the fault, and neither crashes nor hangs."""
 
 from __future__ import annotations
 

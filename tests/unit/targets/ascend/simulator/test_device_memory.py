@@ -1,4 +1,4 @@
-"""Which bytes a buffer has, also where it goes backwards."""
+"""The bytes of a buffer, even if it runs backwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each rule of the 910B that a program breaks is a fault with plain words, at the user's line."""
+"""Each broken rule of the 910B is a fault with a plain message, at the user's line."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_blocks_may_add_to_the_same_bytes_only_atomically() -> None:
 
 
 def test_a_flag_may_not_be_set_again_before_it_was_certainly_waited_for() -> None:
-    """In program order every set has its wait; but nothing keeps PIPE_MTE2 from setting twice before PIPE_V waits."""
+    """In program order every set has its wait; but PIPE_MTE2 may set twice before PIPE_V waits."""
     pair = [flag("set", "MTE2", "V", 0), flag("wait", "MTE2", "V", 0)]
     text = module(kernel("k", f"%z: {WHOLE}", *pair, *pair), main("k", WHOLE, 1))
     with pytest.raises(SimulatorFault, match="may be set again before PIPE_V has waited for it: PIPE_MTE2 runs ahead"):
@@ -169,7 +169,7 @@ def test_the_fault_shows_the_line_of_the_users_program() -> None:
 
 
 def test_a_view_may_not_leave_what_was_allocated() -> None:
-    """The bytes behind the buffer exist, but belong to others."""
+    """The bytes after the buffer exist, but belong to other buffers."""
     longer = ub(80, layout="strided<[1]>, ")
     view = f"%a = memref.reinterpret_cast %own to offset: [0], sizes: [80], strides: [1] : {OWN} to {longer}"
     text = module(

@@ -1,4 +1,4 @@
-"""Damaged kernels are found: every mutant is caught, or is in the list of those that are shown to be harmless.
+"""Damaged kernels are detected: every mutant is caught, or is in the list of those shown to be harmless.
 
 Every push looks at some mutants of some programs. `make full` looks at all of them, and `make ascend-mutants` writes
 the list.
@@ -17,12 +17,12 @@ from ascend_programs import CORPUS
 from mlirad.targets.ascend.simulator.faults import Fault
 
 QUICK = {"exp of a sum by hand": 50, "matmul by hand": 40, "on three cores": 30, "softmax": 40, "batched matmul": 20}
-"""The programs that every push looks at, and how many mutants of each."""
+"""The programs that every push tests, and the number of mutants for each."""
 LISTED = survivors(SURVIVORS.read_text())
 
 
 def check(subject: Subject, tried: list[Mutant], orders: int) -> None:
-    """Compare with the list, in which only these mutants count."""
+    """Compare with the list, restricted to these mutants."""
     listed = LISTED.get((subject.case.name, subject.name), {})
     verdicts = [subject.judge(each) for each in tried]
     alive = {each.mutant: each.why for each in verdicts if each.found is None}

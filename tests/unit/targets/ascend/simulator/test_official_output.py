@@ -1,4 +1,4 @@
-"""The simulator accepts what Huawei's own compiler makes of kernels without addresses: its buffers, flags and barriers.
+"""The simulator accepts the output of Huawei's own compiler for kernels without addresses: buffers, flags and barriers.
 
 `bishengir-compile` is asked for the IR after it has planned memory and synchronisation. What it needs behind that is
 not installed, so that it ends with an error.
@@ -30,7 +30,7 @@ HOST = "attributes {hacc.function_kind = #hacc.function_kind<HOST>}"
 
 
 def loop(name: str, arguments: str, tiles: int, step: int, *body: str) -> str:
-    """A kernel without addresses, which runs its body for each tile of its block."""
+    """A kernel without addresses that runs its body for each tile of its block."""
     return module(
         kernel(
             name,
@@ -156,7 +156,7 @@ def test_official_output_is_accepted_and_its_mutants_are_not(
 
 
 def check_deletions(subject: Subject) -> None:
-    """Of flags and barriers, one at a time."""
+    """Remove flags and barriers, one at a time."""
     damaged = [make() for make in subject.all_mutants(deletions_only=True)]
     alive = [each for each in damaged if subject.judge(each).found is None]
     assert len(damaged) >= 10
@@ -167,7 +167,7 @@ def check_deletions(subject: Subject) -> None:
 
 QUICK = {"row sums", "softmax"}
 CUBE = {name for name in CORPUS if "matmul" in name or name == "attention"}
-"""Of these, Huawei's plan is not known: `mmadL1` hides the flags between L1 and L0."""
+"""For these, Huawei's plan is unknown: `mmadL1` hides the flags between L1 and L0."""
 OURS = [
     pytest.param(name, marks=() if name in QUICK else pytest.mark.full)
     for name, case in CORPUS.items()
@@ -199,7 +199,7 @@ def test_official_plans_of_our_kernels_are_accepted(
 
 
 def bits(program: SimulatedProgram, entry: str, case: Case, seed: int | None = None) -> list[bytes]:
-    """The results of one call, and what it leaves in its arguments."""
+    """The results of one call, and the final contents of its arguments."""
     values = case.values()
     return [np.asarray(value).tobytes() for value in (*program.run(entry, values, seed=seed), *values)]
 

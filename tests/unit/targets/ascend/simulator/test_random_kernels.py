@@ -17,7 +17,7 @@ NAMES = "abcd"
 
 
 def random_kernel(random: Random, care: float) -> str:
-    """Loads, stores and additions on four buffers; between two, what orders their pipes, with probability `care`."""
+    """Loads, stores and additions on four buffers; with probability `care`, their pipes are ordered in between."""
     lines = [buffer(name, f"at_{name}", OWN) for name in NAMES]
     lines += [line for name in NAMES for line in (load("x", name, WHOLE, OWN),)]
     lines.append(barrier("ALL"))
@@ -56,7 +56,7 @@ def test_what_is_accepted_gives_the_same_bits_in_every_order() -> None:
         for order in range(ORDERS):
             (result,) = program.run("main", [x], seed=order)
             assert result.tobytes() == expected.tobytes(), f"program {seed}, order {order}"
-    # The test sees both kinds, and many of those refused do differ between orders.
+    # The test sees both kinds, and many of the refused ones do differ between orders.
     assert min(accepted, refused) > PROGRAMS / 10
     assert shown > refused / 10
 

@@ -1,4 +1,4 @@
-"""Arguments that share memory: what is written to one is seen in the others, as in NumPy, or refused."""
+"""Arguments that share memory: a write to one is visible in the others, as in NumPy, or is refused."""
 
 from __future__ import annotations
 

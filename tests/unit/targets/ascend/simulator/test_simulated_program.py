@@ -31,7 +31,7 @@ def test_kernels_compute_what_numpy_computes() -> None:
 
 
 def test_f16_is_rounded_after_each_instruction() -> None:
-    """2048 + 1 is 2048 in f16, so that adding 1 twice changes nothing; f32 would give 2050."""
+    """2048 + 1 is 2048 in f16, so adding 1 twice changes nothing; f32 would give 2050."""
     own, whole = ub(16, element="f16"), gm(16, element="f16")
     add = vector("vadd", "a", "one", "a", type=own, scalar="f16")
     text = module(
@@ -85,7 +85,8 @@ def test_masks_are_bits() -> None:
 
 
 def test_hosts_have_loops_branches_elements_and_several_launches() -> None:
-    """Collatz: a host function with `scf.while` and `scf.if` counts the steps, and writes the numbers it passes."""
+    """Collatz: a host function with `scf.while` and `scf.if` counts the steps, and writes the numbers that it
+    visits."""
     text = f"""module {{
 func.func @main(%start: i64, %seen: {gm(200, element="i64")}) -> (i64, f32) {HOST} {{
   %one = arith.constant 1 : i64
@@ -157,7 +158,7 @@ func.func @main(%x: {gm(4)}) -> index {HOST} {{
 
 
 def test_two_buffers_overlap_transfers_with_computation() -> None:
-    """Modelled cycles: with two buffers in turn, fewer than with one after the other."""
+    """Modelled cycles: fewer with two alternating buffers than with one."""
     report = RunReport(spans={})
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, 16384)).astype(np.float32)
@@ -170,7 +171,7 @@ def test_two_buffers_overlap_transfers_with_computation() -> None:
 
 
 def test_large_arrays_are_fast() -> None:
-    """No promise of a time; but a per-element interpreter would need minutes."""
+    """No particular time is promised; but a per-element interpreter would need minutes."""
     x = np.ones(65536, np.float32)
     program = SimulatedProgram(ascend_kernels.exp_of_sum(tiles=4, tile=2048, blocks=8))
     before = time.process_time()

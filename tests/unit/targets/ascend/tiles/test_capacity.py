@@ -52,7 +52,7 @@ KERNELS: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
 
 
 def kernels_of(function: Callable[..., Any], args: tuple[np.ndarray, ...]) -> list[func.FuncOp]:
-    """Kernels as loops that are not divided into tiles yet."""
+    """Kernels as loops that are not yet divided into tiles."""
     lowered = mlirad.jit(function, target="ascend").lower(*args)
     module = next(value for name, value in run(lowered.module.clone(), lowered.target) if name == "ascend-kernels")
     return [each for each in module.ops if isinstance(each, func.FuncOp) and "hacc.entry" in each.attributes]
@@ -85,7 +85,7 @@ def printed(kernel: func.FuncOp) -> str:
 
 
 def test_huaweis_planner_agrees_on_what_fits(plan_memory: Callable[..., tuple[str, int, int] | None]) -> None:
-    """To the byte: on over 50 tiles around the limit of 16 kernels, with their double buffers and scratch."""
+    """To the byte: on over 50 tiles around the limit, for 16 kernels, with their double buffers and scratch."""
     judged, fitting = 0, 0
     cases = [(name, each) for name, given in KERNELS.items() for each in kernels_of(*given)]
     for name, kernel in cases:

@@ -1,4 +1,4 @@
-"""Tiles fit the unified buffer, whatever they hold, and are as large as it allows."""
+"""Tiles fit the unified buffer, whatever they contain, and are as large as it allows."""
 
 from __future__ import annotations
 
