@@ -59,7 +59,7 @@ def _told_by(inspecting: Callable[[Any], Any]) -> None:
     def told(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
         function = storage.static(context, args[0], "a function")
         if len(args) != 1 or not isinstance(function, FunctionType):
-            raise context.refusal(f"inspect.{inspecting.__name__} is compiled of functions that are written in Python")
+            raise context.refusal(f"inspect.{inspecting.__name__} is compiled only for functions written in Python")
         return outside_objects.object_value(context, inspecting(function), None)
 
 

@@ -106,8 +106,8 @@ def _scattered(context: Context, new: Expr, flat: Expr, arrays: IndexArrays, con
 
 
 def _require_as_many(value: Traced | Number, shape: Shape) -> None:
-    """The values to store under a mask of all axes: one axis, with one value or as many as the mask has true
-    elements."""
+    """Require values that can be stored under a mask of all axes: on one axis at most, with one value or as many as
+    the mask has true elements."""
     own = shape_of(value)
     if len(own) > 1:
         raise DTypeError(

@@ -116,7 +116,7 @@ class Columns:
         return None
 
     def is_column(self, x: Expr) -> bool:
-        """Whether the two sides have become this value here."""
+        """Whether a value is a column of this join."""
         return x.value.owner is self.scratch
 
     def on_left(self, emit: Callable[[], Expr]) -> Expr:

@@ -37,7 +37,7 @@ from mlirad.frontend.values.traced import (
 
 # Beyond this the rounding errors of the multiplications would exceed those of pow.
 _LARGEST_CHAIN = 8
-# Also for infinity: before NumPy 2.3 only the operator of arrays takes the root.
+# Whether np.power(x, 0.5) is a square root, as its result for -inf shows: before NumPy 2.3 only the array operator is.
 with np.errstate(invalid="ignore"):
     _NUMPYS_POWER_IS_ROOT = bool(np.isnan(np.power(-np.inf, 0.5)))
 _NEGATIVE = "Integers to negative integer powers are not allowed."

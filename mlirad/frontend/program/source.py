@@ -30,7 +30,7 @@ FunctionNode = ast.FunctionDef | ast.Lambda
 _FUTURE = __future__.annotations.compiler_flag
 _NO_LINE = 1 << 30
 _TEXTS = 64
-"""How many texts keep the positions of all their functions; other texts keep only the functions compiled from them."""
+"""For this many texts all functions are cached; for other texts only those that have been compiled."""
 
 
 @dataclass(frozen=True, eq=False)

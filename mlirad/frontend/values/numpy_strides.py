@@ -29,12 +29,12 @@ def strides_of(leaf: ArrayLeaf) -> Strides:
 
 
 def unknown_strides(shape: Sequence[Size]) -> Strides:
-    """Strides that distinguish all axes."""
+    """Strides of an unknown layout, different for all axes."""
     return tuple((2 * stride + 1) * UNKNOWN_STRIDE for stride in c_strides(shape))
 
 
 def strides_of_all(array: Ref) -> Strides | None:
-    """The strides of an array, if all its alternatives have the same. None: it is C-contiguous."""
+    """The strides of an array; those of an unknown layout if its alternatives differ. None: it is C-contiguous."""
     views = [each.view for each in array.alternatives]
     if all(view.strides == c_strides(view.shape) for view in views):
         return None
@@ -42,7 +42,7 @@ def strides_of_all(array: Ref) -> Strides | None:
 
 
 def view_of_all(array: Ref) -> View:
-    """A view with the array's layout, if all its alternatives have the same."""
+    """A view with the array's layout, which is unknown if its alternatives differ."""
     view, strides = array.alternatives[0].view, strides_of_all(array)
     return view if strides is None else dataclasses.replace(view, strides=strides)
 

@@ -232,7 +232,7 @@ def _pairs(given: Any, rank: int) -> Any:
 
 
 def _with_lines(x: Any, left: int, right: int, first: Any, last: Any) -> Any:
-    """Lines to repeat before and after x."""
+    """x, with one line repeated before it and another one after it."""
     before = np.broadcast_to(first, (left, *x.shape[1:]))
     return np.concatenate((before, x, np.broadcast_to(last, (right, *x.shape[1:]))))
 

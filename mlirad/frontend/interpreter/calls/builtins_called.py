@@ -256,7 +256,7 @@ def builtin_min(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> 
 
 @interprets(sorted)
 def builtin_sorted(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value | None:
-    """The extremes of an array: with a run-time number of elements, or while compiling."""
+    """`sorted`: the library sorts a 1-d array; other items are sorted by their keys, now if these are known."""
     items = context.use(args[0]) if len(args) == 1 else None
     if items is None or not kwargs.keys() <= {"key", "reverse"}:
         return None

@@ -115,7 +115,7 @@ def _show_number(context: Context, text: Text, value: Ref | Traced, conversion: 
 
 
 def _depends_on_kind(number: Traced, conversion: str) -> bool:
-    """Whether a number that is Python's on one path and NumPy's on another is shown in two ways."""
+    """Whether the text of a number that is Python's on one path and NumPy's on another depends on the path."""
     return conversion in ("r", "a") or number.dtype not in _SHOWN_AS_PYTHONS
 
 
