@@ -81,8 +81,8 @@ def evaluate(context: Context, args: Sequence[Value], kwargs: dict[str, Value]) 
 
 
 def _require_no_draw(context: Context, function: Value, point: InsertPoint, before: Operation | None) -> None:
-    """Refuse a call if one of the ops after `before` draws random numbers: each evaluation, even in derivatives, would be
-    a different equation."""
+    """Refuse a call if an op after `before` draws random numbers: each evaluation, even in derivatives, would be a
+    different equation."""
     made: list[Operation] = []
     op = point.block.first_op if before is None else before.next_op
     while op is not None and op is not point.insert_before:
