@@ -312,5 +312,7 @@ class _Reading:
         )
 
     def _lead_of(self, op: Operation, other: MovingPlace | None) -> _Lead:
-        place = self.trips.places[op]
-        return None if place is None or other is None else _lead(place, other)
+        place, count = self.trips.places[op], trip_count(self.trips.loop)
+        lead = None if place is None or other is None else _lead(place, other)
+        # Places that are further apart than the loop has trips, such as those of two views of one array.
+        return _Apart.APART if isinstance(lead, int) and count is not None and abs(lead) >= count else lead
