@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 from pictures.png import drawn, save
+from pictures.progress import at_each_call, clear
 from scipy.optimize import minimize
 
 import mlirad
@@ -71,7 +72,9 @@ def of_vector(x):
 def main():
     start = np.concatenate([np.zeros(MASSES - 1), np.array([0.4, 1.0])])
     value_and_gradient = mlirad.value_and_grad(of_vector)
-    fit = minimize(value_and_gradient, start, jac=True, method="BFGS", options={"maxiter": 100})
+    bar = at_each_call(100, "throw")
+    fit = minimize(value_and_gradient, start, jac=True, method="BFGS", options={"maxiter": 100}, callback=bar)
+    clear("throw")
     place, touches = mlirad.jit(simulate)(500.0 * np.exp(fit.x[: MASSES - 1]), fit.x[MASSES - 1 :])
     print(f"{fit.nit} iterations; loss {value_and_gradient(start)[0]:.4f} -> {fit.fun:.1e}")
     print(f"the last mass comes to {place[-1, 0]:.3f} m, the mark is at {MARK} m")

@@ -29,14 +29,16 @@ def main():
     numbers, benign = map(np.asarray, load_breast_cancer(return_X_y=True))
     x, y = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0), benign.astype(float)
     value_and_grad, hessian = mlirad.value_and_grad(loss), mlirad.hessian(loss)
-    w, norms = np.zeros(31), []
-    for step in progress(range(10), "Newton's method"):
+    w, values, norms = np.zeros(31), [], []
+    for _ in progress(range(10), "Newton's method"):
         value, slope = value_and_grad(w, x, y)
+        values.append(value)
         norms.append(np.linalg.norm(slope))
-        print(f"step {step}: loss {value:.6f}, norm of the gradient {norms[-1]:.1e}")
         if norms[-1] < 1e-9:
             break
         w = w - np.linalg.solve(hessian(w, x, y), slope)
+    for step, (value, norm) in enumerate(zip(values, norms, strict=True)):
+        print(f"step {step}: loss {value:.6f}, norm of the gradient {norm:.1e}")
 
     theirs = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit(x, y)
     off = np.max(np.abs(np.append(theirs.coef_, theirs.intercept_) - w))

@@ -14,6 +14,7 @@ import sys
 
 import numpy as np
 from pictures.png import drawn, save
+from pictures.progress import at_each_call, clear
 from scipy.optimize import minimize
 
 import mlirad
@@ -93,7 +94,9 @@ def main():
         worst = max(worst, abs(estimate - gradient @ direction) / np.linalg.norm(gradient))
     print(f"gradient off central differences by {worst:.1e}")
 
-    fit = minimize(value_and_gradient, weights, jac=True, method="BFGS", options={"maxiter": 80})
+    bar = at_each_call(80, "controller")
+    fit = minimize(value_and_gradient, weights, jac=True, method="BFGS", options={"maxiter": 80}, callback=bar)
+    clear("controller")
     print(f"{fit.nit} iterations; loss {value:.3f} -> {fit.fun:.3f}")
     misses, counts = [], set()
     for start in STARTS:

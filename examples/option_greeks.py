@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 from pictures.png import drawn, save
+from pictures.progress import progress
 
 import mlirad
 
@@ -87,7 +88,7 @@ def main():
 
     spots = np.linspace(70.0, 140.0, 15)
     slopes, curves = mlirad.value_and_grad(call_of_last), mlirad.grad(formula_of_last)
-    points = [estimated(slopes, np.array([spot, *market[1:]]), rng) for spot in spots]
+    points = [estimated(slopes, np.array([spot, *market[1:]]), rng) for spot in progress(spots, "deltas")]
     fine = np.linspace(70.0, 140.0, 200)
     deltas = np.array([curves(np.array([spot, *market[1:]]))[0] for spot in fine])
     bars = [
