@@ -25,6 +25,13 @@ class Cell(WithRule):
         super().__init__()
         self.training, self._recomputes = False, False
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "_rule" and "_rule" not in vars(self):
+            raise AttributeError(
+                f"{type(self).__name__}.__init__ begins with super().__init__(), before self.{name} = ..."
+            )
+        super().__setattr__(name, value)
+
     def _find_rule(self) -> None:
         super()._find_rule()
         if hasattr(self, "bprop"):

@@ -190,6 +190,16 @@ def test_refused_at_the_line_of_the_user(name: str) -> None:
     assert caught.value.filename == __file__
 
 
+class WithoutSuper(nn.Cell):
+    def __init__(self) -> None:
+        self.w = Parameter(Tensor([1.0]), name="w")
+
+
+def test_cells_are_initialised() -> None:
+    with pytest.raises(AttributeError, match=r"WithoutSuper.__init__ begins with super\(\).__init__\(\)"):
+        WithoutSuper()
+
+
 def test_what_there_is_no_context_of() -> None:
     with pytest.raises(ValueError, match="mode is GRAPH_MODE or PYNATIVE_MODE, not 2"):
         ms.set_context(mode=2)
