@@ -130,9 +130,9 @@ def test_later_stages_know_nothing_of_it() -> None:
 
 @pytest.mark.parametrize("how", ["square", 0, True])
 def test_an_unknown_way_is_refused(how: Any) -> None:
-    with pytest.raises(ValueError, match="checkpointed by 'sqrt', 'binomial', or a number"):
+    with pytest.raises(ValueError, match="checkpointed by 'sqrt', 'binomial', or a positive number"):
         mlirad.checkpointed(range(3), how)
-    with pytest.raises(ValueError, match="checkpointed by 'sqrt', 'binomial', or a number"):
+    with pytest.raises(ValueError, match="checkpointed by 'sqrt', 'binomial', or a positive number"):
         mlirad.jit(sweeps(how))(X)
 
 
