@@ -16,16 +16,16 @@ from run_peers import HERE, PROGRAMS, judged
 import mlirad
 
 PAGE = HERE.parents[1] / "docs" / "verification" / "silent-gradients.md"
-HEAD = """# Silently wrong gradients, and what becomes of them here
+HEAD = """# Silently wrong gradients of other systems, compared with mlirad
 
-Each program is what a report in the issue tracker of another system is about: its gradient was wrong there, without an
+Each program shows the bug of a report in the issue tracker of another system: its gradient was wrong there, without an
 error. `tests/support/silent_gradients.py` has them in NumPy; `tests/unit/derivatives/test_silent_gradients.py`
 compares mlirad's gradients with differences, in both modes. `benchmarks/silent_gradients/measure.py` writes this page.
 
 PyTorch, Warp and Taichi run the programs as their users would write them. JAX, HIPS autograd and MindSpore (op by op)
-run them as they stand, with their own `numpy` instead of NumPy. An exception is a refusal; "-": not written for the
+run them unchanged, with their own `numpy` instead of NumPy. An exception is a refusal; "-": not written for the
 system. *Another value*: in these libraries `view *= x` makes a new array, so the program computes something else,
-without an error. Some of the faults have been mended since they were reported.
+without an error. Some of the bugs have been fixed since they were reported.
 
 """
 

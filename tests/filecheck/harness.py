@@ -1,7 +1,7 @@
 # RUN: python %s | filecheck %s
 # RUN: not python %s --fail 2>&1 | filecheck %s --check-prefix=FAIL
 # RUN: env MLIRAD_SAMPLE=1 python %s | filecheck %s --check-prefixes=CHECK,SAMPLE
-"""The runner itself, under pytest and lit alike."""
+"""The runner itself, the same under pytest and lit."""
 
 import os
 import sys

@@ -158,9 +158,9 @@ def seconds(function: Callable[..., Any], arguments: Sequence[Array]) -> float:
 HEAD = """# Accuracy
 
 `make accuracy` measured this: the largest error of each elementwise function, in units in the last place (ulp) of the
-exact result, where that is a normal number. Of the numbers, half are bit patterns of the whole range, half of usual
-size. *Edges*: how many results differ from NumPy's (or SciPy's), in their signs too, that are zero, infinite or nan, of
-zeros, infinities, nan, 1, 2, 1/2, the largest and the smallest numbers, and pairs of them. *Time*: at a million
+exact result, where that is a normal number. Half of the numbers are random bit patterns of the whole range, half have
+usual sizes. *Edges*: how many results that are zero, infinite or nan differ from NumPy's (or SciPy's), including signs,
+for zeros, infinities, nan, 1, 2, 1/2, the largest and the smallest numbers, and pairs of them. *Time*: for a million
 elements in (0, 1), as a multiple of NumPy's (or SciPy's) own.
 
 | function | dtype | numbers | largest error | at | edges | time |

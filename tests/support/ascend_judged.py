@@ -174,12 +174,12 @@ class Counts:
         self.error = max(self.error, found.error)
 
 
-HEAD = """# What others' programs say of the Ascend target
+HEAD = """# Third-party checks of the Ascend target
 
-`make ascend-judges` shows the corpus to them: each program below was judged whole, stage `hivm-virtual` and stage
-`hivm-physical`. Arrays have 33 elements, or rows of 33, where nothing else is said.
+`make ascend-judges` runs them on the corpus: each program below was judged completely, stage `hivm-virtual` and stage
+`hivm-physical`. Arrays have 33 elements, or rows of 33, unless stated otherwise.
 
-- *Read again*: our parser reads both stages, in both forms of MLIR, and prints the same.
+- *Read again*: mlirad's parser reads both stages, in both forms of MLIR, and prints the same.
 - *Verified*: `bishengir-opt` of `ascendnpu-ir` 1.2.0 accepts both stages.
 - *Compiled*: `bishengir-compile` takes all kernels of `hivm-virtual` up to the missing `hivmc`, with no other error
   and no instruction left. Each function of the library that is then called is defined in the shipped bitcode of its

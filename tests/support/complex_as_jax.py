@@ -141,7 +141,7 @@ def page() -> str:
     rows = {name: differences(name) for name in FUNCTIONS}
     worst = max(value for row in rows.values() for value in row.values())
     lines = [
-        "# Derivatives of complex functions beside JAX's",
+        "# Derivatives of complex functions, compared with JAX's",
         "",
         "<!-- written by tests/support/complex_as_jax.py -->",
         "",

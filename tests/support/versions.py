@@ -207,9 +207,9 @@ def run_tests(programs: Path, tests: Sequence[str], jobs: int) -> Run:
 
 PAGE = """# Versions of Python and NumPy: what has been run
 
-`make versions` installs the wheel in an environment of its own for each corner, runs the README's first program and
+`make versions` installs the wheel in a separate environment for each corner, runs the README's first program and
 `mlirad demo` there, in a directory without the clone, and then these tests of the clone. `.ci/run` does the same in one
-corner: the newest Python at hand with the oldest NumPy.
+corner: the newest available Python with the oldest NumPy.
 
 | Python | NumPy | tests | passed | failed | skipped | seconds | date |
 |---|---|---|---|---|---|---|---|

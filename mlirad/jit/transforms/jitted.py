@@ -140,7 +140,7 @@ def inherited(function: Any) -> Options:
     if not is_own_wrapper(function):
         return _NO_OPTIONS
     options = inherited(function.__wrapped__)
-    if isinstance(function, Lifted):  # whose first argument is one more
+    if isinstance(function, Lifted):  # it takes one more argument first
         options = replace(options, static_argnums=tuple(number + 1 for number in options.static_argnums))
     return options
 

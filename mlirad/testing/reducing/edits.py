@@ -73,7 +73,7 @@ def _first(type: Attribute, *groups: Iterator[SSAValue] | Sequence[SSAValue]) ->
 
 
 def _blocks_around(op: Operation) -> Iterator[Operation]:
-    """The op, and the ops around it whose values it sees."""
+    """The op, and the enclosing ops with values that it sees."""
     current: Operation | None = op
     while current is not None and current.parent is not None:
         yield current

@@ -1,5 +1,5 @@
 # RUN: python %s | filecheck %s
-"""Results stand in new arrays of the caller's, or in a donated argument: computed there, and not copied."""
+"""Results are computed directly in new arrays of the caller's or in a donated argument, and not copied."""
 
 import numpy as np
 

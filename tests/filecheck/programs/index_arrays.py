@@ -1,5 +1,5 @@
 # RUN: python %s | filecheck %s
-"""Index arrays in a loop: what they read and write is touched, and no more of the array; also in the gradient."""
+"""Index arrays in a loop touch only the elements that they read and write; also in the gradient."""
 
 import numpy as np
 

@@ -16,7 +16,7 @@ def loss(x, c):
 
 lowered = mlirad.grad(loss).lower(np.ones(1000), 1.1)
 
-# No index is checked, wrapped or selected; no array is copied; the forward sweep keeps nothing but y itself.
+# No index is checked, wrapped or selected; no array is copied; the forward sweep keeps only y itself.
 # CHECK-LABEL: loops
 # CHECK: func.func public
 # CHECK-NOT: memref.copy

@@ -16,7 +16,7 @@ def total(x, first, last):
 
 lowered = mlirad.jit(total).lower(np.ones(8), 0, 8)
 
-# What a call sees is passed, and what it changes of that is returned.
+# Everything that a call sees is passed, and everything that it changes is returned.
 # CHECK-LABEL: tensor
 # CHECK: func.func public @total
 # CHECK: func.call @total_0

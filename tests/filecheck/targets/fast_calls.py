@@ -1,5 +1,5 @@
 # RUN: python %s | filecheck %s
-"""Which calls go without Python. Python's own way costs microseconds, as much as a small kernel itself.
+"""Which calls bypass Python. A call through Python costs microseconds, as much as a small kernel itself.
 
 A call that goes without it runs a list of steps: check each argument, make the results, run, return. A step that does
 not fit ends the list, and the call begins again in Python. So each step before RUN has no effect, and what no step can
@@ -21,7 +21,7 @@ from mlirad.requests.python_functions import copied
 
 
 def show(function: Callable[..., Any], *args: Any) -> None:
-    kernel = mlirad.jit(copied(function))  # a kernel of its own
+    kernel = mlirad.jit(copied(function))  # a separate kernel
     kernel(*args)
     (made,) = kernel._specializations()
     recipe = fast_calls.recipe_for(made)
@@ -43,7 +43,7 @@ def written(x, y):
     x += y
 
 
-# What is written may share memory with no other argument: that is compiled in another way.
+# A written argument may share memory with no other argument: that case is compiled in another way.
 # CHECK-NEXT: written: CODE ARRAY ARRAY RUN OBJECT RETURN, no overlap.
 show(written, np.ones(3), np.ones(3))
 
@@ -54,7 +54,7 @@ def captured(x):
     return (x * weights).sum()
 
 
-# A captured array is looked up again, and checked as an argument is.
+# A captured array is looked up again, and checked like an argument.
 # CHECK-NEXT: captured: CODE GLOBAL ARRAY ARRAY RUN NUMBER_OF RETURN.
 show(captured, np.ones(3))
 
@@ -75,7 +75,7 @@ def view(x):
 # CHECK-NEXT: view: slow.
 show(view, np.ones(3))
 
-# The steps compare shapes, and no strides.
+# The steps compare shapes, but not strides.
 # CHECK-NEXT: scaled: slow.
 show(scaled, np.ones(6)[::2], 2.0)
 
@@ -84,6 +84,6 @@ def listed(x):
     return [v for v in x if v > 0.0]
 
 
-# A result whose length only the run knows.
+# A result with a run-time length.
 # CHECK-NEXT: listed: slow.
 show(listed, np.ones(3))

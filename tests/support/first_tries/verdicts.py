@@ -128,14 +128,14 @@ def _gradient(program: Program) -> Verdict:
     return Verdict("right")
 
 
-HEAD = """# First tries: what becomes of programs written without the compiler in mind
+HEAD = """# First tries: programs written without the compiler in mind
 
-Physicists, statisticians, people who teach machines, roboticists and people who process signals wrote these programs in plain
-NumPy (`tests/support/first_tries/`), the second sixty when the faults that the first ones met were mended. Nothing in them is
-adapted to mlirad. `make first-tries` writes this page;
-`tests/unit/programs/test_first_tries.py` holds it to the truth. *right*: value and gradient agree with plain NumPy and with
-differences. *missing*: a function that NumPy or SciPy has and mlirad does not have yet. *refused*: anything else that is not
-compiled, at its line. *wrong*: never.
+These programs are plain NumPy from five fields: physics, statistics, machine learning, robotics and signal processing
+(`tests/support/first_tries/`). The second sixty were written after the bugs that the first sixty had found were fixed. None is
+adapted to mlirad. `make first-tries` writes this page, and
+`tests/unit/programs/test_first_tries.py` checks it. *right*: value and gradient agree with plain NumPy and with
+differences. *missing*: a function of NumPy or SciPy that mlirad does not have yet. *refused*: anything else that is not
+compiled, refused at its line. *wrong*: never.
 """
 
 

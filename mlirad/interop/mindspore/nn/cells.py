@@ -70,7 +70,7 @@ class _Called:
     def __call__(self, cell: Cell, *args: Any) -> Any:
         if get_context("mode") != GRAPH_MODE:
             return cell.construct(*args)
-        return run(compiled(cell.construct), *args)  # whose derivative nothing asks for
+        return run(compiled(cell.construct), *args)  # nothing asks for its derivative
 
     @staticmethod
     def __mlirad_function__(cell: Cell, *args: Any) -> Any:

@@ -140,7 +140,7 @@ def write_shift(writer: Writer) -> None:
 
 @writes("window")
 def write_window(writer: Writer) -> None:
-    """Slices whose lengths only the run knows."""
+    """Slices of run-time lengths."""
     rng, expressions, vectors = writer.rng, writer.expressions, writer.vectors()
     if not vectors:
         return write_slice(writer)

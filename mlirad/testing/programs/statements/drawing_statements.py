@@ -142,7 +142,7 @@ def write_tossed(writer: Writer) -> None:
 @writes("repeated")
 @drawing
 def write_repeated(writer: Writer) -> None:
-    """A loop whose length is drawn."""
+    """A loop with a drawn length."""
     rng, name = writer.rng, writer.fresh("j")
     if rng.random() < 0.5:
         writer.line(rng.choice(["while rng.random() < 0.6:", "while mlirad.checkpointed(rng.random() < 0.6, 'sqrt'):"]))

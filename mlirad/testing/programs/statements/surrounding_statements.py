@@ -57,7 +57,7 @@ def captured(namespace: dict[str, Any]) -> tuple[Any, ...]:
 
 @writes("captured")
 def write_captured(writer: Writer) -> None:
-    """A captured array from which a loop begins; whose own arrays may be written."""
+    """A captured array that a loop starts from; its own arrays may be written."""
     rng, expressions = writer.rng, writer.expressions
     name, index = writer.fresh("t"), writer.fresh("j")
     start = rng.choice(_STARTS)
