@@ -1,1 +1,1 @@
-"""Random programs drawn from Python's grammar and NumPy's signatures, without any notion of the compiler's."""
+"""Random programs drawn from Python's grammar and NumPy's signatures, without assumptions about the compiler."""

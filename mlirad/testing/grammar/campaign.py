@@ -22,10 +22,10 @@ WORK = 30.0
 """Seconds of work after which a program takes too long to compile, or hangs."""
 
 PATIENCE = 10 * WORK
-"""Seconds after which a process hangs in code that is not Python's."""
+"""Seconds after which a process counts as hanging in code that is not Python's."""
 
 LIFE = 300
-"""Programs that one process judges: caches of what was compiled grow."""
+"""Programs that one process judges: the caches of compiled code grow."""
 
 _WORST = ("wrong", "refused", "missing", "deviation")
 
@@ -69,7 +69,8 @@ def judged(program: Program, directory: Path) -> list[Verdict]:
 
 
 def campaign(first: int, count: int) -> Summary:
-    """Judge the programs of `count` seeds; one that crashes its process or hangs is a failure, and the rest goes on."""
+    """Judge the programs of `count` seeds; a program that crashes its process or hangs is a failure, the others go
+    on."""
     summary = Summary()
     context = multiprocessing.get_context("spawn")
     seed, end = first, first + count

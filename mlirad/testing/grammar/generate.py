@@ -2,8 +2,8 @@
 
 Reads: a seed. Writes: nothing. Leaves: source text of a function `f`, and arguments to call it with.
 
-What is bound, and to what, is seen by running the program: nothing here infers types or shapes, or knows what the
-compiler can do. The same seed gives the same program.
+Running the program shows which names are bound, and to what: nothing here infers types or shapes, or knows what the
+compiler supports. The same seed gives the same program.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RUNS = 2
 """Sets of arguments that each program runs on."""
 
 MOST_LINES = 400
-"""Executed lines after which a program is taken to run for ever."""
+"""Executed lines after which a program counts as running forever."""
 
 _TRIES = 12
 
@@ -83,7 +83,7 @@ def _argument(kind: str, rng: np.random.Generator) -> Any:
 
 
 def run(source: str, arguments: list[Any], probe: list[dict[str, Any]] | None = None) -> Any:
-    """What `f` gives in plain Python. With `probe`, what is bound at each call of `probe_(locals())` goes there."""
+    """The result of `f` in plain Python. `probe` receives the bound names at each call of `probe_(locals())`."""
     namespace: dict[str, Any] = {"np": np, "math": math}
     if probe is not None:
         namespace["probe_"] = lambda bound: probe.append(copy.deepcopy(bound))
@@ -115,7 +115,7 @@ def _grows(value: Any) -> bool:
         return abs(value) > 10**15
     held, waiting = 0, [value]
     while waiting and held <= 1000:
-        # What a tuple holds several times is counted each time, as it is copied each time.
+        # An object that a tuple holds several times is counted each time, because it is copied each time.
         item = waiting.pop()
         items = item.values() if isinstance(item, dict) else item if isinstance(item, list | tuple) else ()
         held += item.size if isinstance(item, np.ndarray) else len(items)
@@ -141,7 +141,7 @@ def is_plain(value: Any, depth: int = 0) -> bool:
 
 @dataclass
 class Grower:
-    """A program as it grows. `head` and `tail`: the lines before and after the place where the next statement goes."""
+    """A growing program. `head` and `tail`: the lines before and after the place of the next statement."""
 
     rng: Random
     program: Program
@@ -156,7 +156,7 @@ class Grower:
         return "\n".join([*self.head, *middle, *self.tail])
 
     def runs(self, *middle: str) -> bool:
-        """Whether the program runs with these lines in it, on all arguments, and all that it binds is plain."""
+        """Whether the program runs with these lines in it, on all arguments, and binds only plain values."""
         try:
             for number in range(RUNS):
                 seen: list[dict[str, Any]] = []
@@ -164,17 +164,17 @@ class Grower:
                 if not all(is_plain(value) or callable(value) for each in seen for value in each.values()):
                     return False
                 self.after = seen[-1] if seen else self.after
-        except Exception:  # noqa: BLE001 - whatever a random program raises, it is not kept
+        except Exception:  # noqa: BLE001 - a random program that raises anything is not kept
             return False
         return True
 
     def look(self, indent: str) -> bool:
-        """See what is bound here, in the first run that comes by; False: none does."""
+        """See what is bound here, in the first run that reaches this place; False: none does."""
         for number in range(RUNS):
             seen: list[dict[str, Any]] = []
             try:
                 run(self.source(f"{indent}probe_(locals())"), self.program.arguments(number), seen)
-            except Exception:  # noqa: BLE001 - a probe that cannot copy what is bound tells nothing
+            except Exception:  # noqa: BLE001 - a probe that cannot copy the bound values is useless
                 return False
             if seen:
                 self.bound = self.rng.choice(seen)
@@ -295,7 +295,7 @@ class Grower:
 
 
 def _kind(value: Any) -> Any:
-    """What seldom changes of a variable."""
+    """The properties of a variable that seldom change."""
     if isinstance(value, np.ndarray):
         return value.dtype, value.shape
     if isinstance(value, tuple | list):

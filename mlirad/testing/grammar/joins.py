@@ -1,7 +1,7 @@
-"""Numbers that a branch or a loop may have made of another class: what docs/deviations.md tells of joins.
+"""Numbers that a branch or a loop may have given another class: the rows on joins in docs/deviations.md.
 
 Reads: the source of a program, a result of plain Python and one of the compiled function. Writes: nothing. Leaves:
-which names such numbers may be bound to, and whether two results differ in nothing but their classes.
+which names such numbers may be bound to, and whether two results differ only in their classes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BLOCKS = (ast.For, ast.While, ast.If)
 
 
 def joined_names(source: str) -> frozenset[str]:
-    """The names that a loop or a branch binds, and those computed of them."""
+    """The names that a loop or a branch binds, and those computed from them."""
     tree = ast.parse(source)
     blocks = [node for node in ast.walk(tree) if isinstance(node, _BLOCKS)]
     found = {name for block in blocks for name in _names(block, ast.Store)}

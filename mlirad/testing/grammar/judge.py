@@ -1,4 +1,4 @@
-"""Runs a program of the grammar compiled, and compares all that a caller can see with plain Python; then its gradient.
+"""Compiles a program of the grammar, compares everything that a caller can see with plain Python, then its gradient.
 
 Reads: a program. Writes: its source, to a file. Leaves: a verdict, by kind: same, refused, missing (a function that
 is not compiled yet), deviation (a row of docs/deviations.md), or wrong.
@@ -23,7 +23,7 @@ from mlirad.testing.grammar.joins import is_joined, joined_names, returned_names
 from mlirad.testing.programs.oracle import slope
 
 _SINGULAR = re.compile(r"\bstd\(|sqrt|log|/|reciprocal|\*\* ?\(?-?[\d.n]")
-"""What has no finite derivative somewhere (the second table of docs/deviations.md)."""
+"""Functions without a finite derivative somewhere (the second table of docs/deviations.md)."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Verdict:
 
 
 def judge(program: Program, directory: Path) -> list[Verdict]:
-    """What is found out about a program: its values, and a derivative if they are right."""
+    """The verdicts on a program: on its values, and, if they are right, on a derivative."""
     path = directory / f"grammar_{program.seed}.py"
     path.write_text(program.source)
     namespace: dict[str, Any] = {}
@@ -46,11 +46,11 @@ def judge(program: Program, directory: Path) -> list[Verdict]:
 
 
 def outcome(function: Any, arguments: list[Any]) -> Any:
-    """What a call gives, or the exception that it raises."""
+    """The result of a call, or its exception."""
     try:
         with np.errstate(all="ignore"):
             return function(*arguments)
-    except Exception as error:  # noqa: BLE001 - what a program raises is compared
+    except Exception as error:  # noqa: BLE001 - exceptions of programs are compared
         return error
 
 
@@ -79,7 +79,7 @@ def _value(program: Program, kernel: Any, number: int) -> Verdict:
 
 
 def _is_of_lengths(message: str) -> bool:
-    """Whether lengths decide that only the run knows: of 1, where shapes would broadcast, or of 0, of a list."""
+    """Whether run-time lengths decide: 1, where shapes would broadcast, or 0, for a list."""
     found = re.search(
         r"(?:together with shapes|input array from shape) \(([\d,]+)\)(?: into shape)? \(([\d,]+)\)", message
     )
@@ -88,7 +88,7 @@ def _is_of_lengths(message: str) -> bool:
 
 
 def _differ_by_joins(program: Program, want: Any, got: Any) -> bool:
-    """Whether what differs are numbers that a loop or a branch may have made of another class."""
+    """Whether only numbers differ that a loop or a branch may have given another class."""
     names, joined = returned_names(program.source), joined_names(program.source)
     if not isinstance(want, tuple) or not isinstance(got, tuple) or not len(want) == len(got) == len(names):
         return False
@@ -115,9 +115,9 @@ def refusal(error: CompileError) -> Verdict:
 
 
 def difference(want: Any, got: Any, place: str = "result", single: bool = False) -> str:
-    """What differs between two results, or nothing. Numbers may be Python's in one and NumPy's in the other.
+    """The difference between two results, if any. Numbers may be Python's in one and NumPy's in the other.
 
-    single: whether doubles may be what was rounded to float32, whose last bits a sum decides.
+    single: whether doubles may have been rounded to float32, in which the order of sums changes the last bits.
     """
     if isinstance(want, np.ndarray) or isinstance(got, np.ndarray):
         if not isinstance(want, np.ndarray) or not isinstance(got, np.ndarray):
@@ -154,7 +154,7 @@ def _close(x: np.ndarray, y: np.ndarray, single: bool) -> bool:
 def _gradient(program: Program, path: Path) -> Verdict:
     """The derivative along a random direction of the sum of all float results, against extrapolated differences.
 
-    These are taken of the program in doubles: rounding to float32 would drown them.
+    The program runs in doubles for them: rounding to float32 would hide them.
     """
     rng = np.random.default_rng([program.seed, 99])
     arguments = [_generic(value, rng) for value in program.arguments(0)]
@@ -212,7 +212,7 @@ def _is_double(value: Any) -> bool:
 
 
 def _generic(value: Any, rng: np.random.Generator) -> Any:
-    """The value away from ties; float32 stays, as its rounding would drown the differences."""
+    """The value moved away from ties; float32 is left alone, because its rounding would hide the differences."""
     if isinstance(value, np.ndarray) and value.dtype == np.float64:
         moved = value.copy(order="K")
         moved += rng.uniform(-0.1, 0.1, value.shape)
@@ -243,7 +243,7 @@ def _copied(arguments: list[Any]) -> list[Any]:
 
 
 def _paths(value: Any, path: str = "") -> list[str]:
-    """How the doubles in a result are spelled."""
+    """The source of the doubles in a result."""
     if isinstance(value, tuple | list):
         return [found for k, item in enumerate(value) for found in _paths(item, f"{path}[{k}]")]
     if isinstance(value, dict):

@@ -1,6 +1,6 @@
-"""Random expressions, one production of Python's grammar each. None needs to make sense: the generator tries them.
+"""Random expressions, each a production of Python's grammar. They need not make sense: the generator tries them.
 
-Reads: the names that are bound, and what they hold in a run. Writes: nothing. Leaves: source text.
+Reads: the bound names, and their values in a run. Writes: nothing. Leaves: source text.
 """
 
 from __future__ import annotations

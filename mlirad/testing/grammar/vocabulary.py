@@ -1,4 +1,4 @@
-"""What the programs of this generator may call: NumPy's public names, methods and attributes, and Python's builtins.
+"""The names that programs of this generator may use: NumPy's public names, methods and attributes, and builtins.
 
 Reads: the namespace of NumPy, signatures. Writes: nothing. Leaves: names, and how many positional arguments they take.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from mlirad.errors import CompileError
 from mlirad.frontend.numpy import numpy_calls
 
-# They read or write files, print, change settings, or make what is different each time.
+# They read or write files, print, change settings, or give different results each time.
 _EXCLUDED_NAMES = """
 load save savez savez_compressed savetxt loadtxt genfromtxt fromfile memmap fromregex DataSource info test
 show_config show_runtime seterr seterrcall setbufsize set_printoptions get_include empty empty_like ndarray
@@ -40,7 +40,7 @@ cbrt reciprocal deg2rad rad2deg heaviside copysign fabs fmax fmin divmod modf ex
 linalg.inv linalg.det newaxis pi e inf
 """
 POPULAR = tuple(_POPULAR.split())
-"""What people use most, from memory; so much of a program is drawn from it."""
+"""The most used functions, from memory; this share of a program is drawn from them."""
 
 _METHODS = """
 sum mean max min std var prod cumsum dot reshape ravel flatten transpose copy astype argmax argmin any all clip
@@ -59,7 +59,7 @@ MATH = tuple(_MATH.split())
 
 
 def find(name: str) -> object:
-    """The object that `np.<name>` is."""
+    """The object `np.<name>`."""
     value: object = np
     for part in name.split("."):
         value = getattr(value, part)
@@ -79,14 +79,14 @@ def _is_other(value: object) -> bool:
 
 
 def draw(rng: Random) -> str:
-    """A name of NumPy's: mostly of those that people use."""
+    """A NumPy name, mostly one of the most used."""
     return rng.choice(POPULAR) if rng.random() < 0.92 else rng.choice(public())
 
 
 @cache
 def is_missing(name: str) -> bool:
-    """Whether the compiler does not have a function (np.x, math.x) or method (.x) yet: few programs call it then, as
-    nothing else of such a program would be compared.
+    """Whether the compiler lacks a function (np.x, math.x) or method (.x): few programs call it then, because nothing
+    else of such a program would be compared.
     """
     if name.startswith("."):
         try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from mlirad.testing.programs.function_writer import Helper, Writer, writes
 from mlirad.testing.programs.kinds import Array, Complex, Float, Generator, Int, Kind, Number, Shape
-from mlirad.testing.programs.statements import (  # noqa: F401  (what they write is entered by importing them)
+from mlirad.testing.programs.statements import (  # noqa: F401  (importing them registers their statements)
     complex_statements,
     container_statements,
     control_statements,
@@ -50,12 +50,12 @@ def main(writer: Writer, parameters: dict[str, Kind], count: int) -> tuple[str, 
 
 
 def as_shown(writer: Writer, name: str, kind: Kind) -> str:
-    """What is returned of a variable: at times the array itself, which may be an argument or a view of one."""
+    """The returned part of a variable: sometimes the array itself, which may be an argument or a view of one."""
     return f"{name}.copy()" if isinstance(kind, Array) and writer.rng.random() < 0.7 else name
 
 
 def force(writer: Writer, kind: str) -> None:
-    """Write what was planned and has not occurred, in a loop if it needs one."""
+    """Write the planned statements that have not occurred, in a loop if they need one."""
     if writer.is_possible(kind):
         return writer.write(kind)
     name = writer.fresh("j")
@@ -90,7 +90,7 @@ def helper(writer: Writer, name: str) -> tuple[Helper, str]:
 
 
 def recursion(writer: Writer, name: str) -> tuple[Helper, str]:
-    """A function that calls itself to a traced depth, writing its argument on the way down or up."""
+    """A function that calls itself to a traced depth, and writes its argument on the way down or up."""
     rng, expressions = writer.rng, writer.expressions
     shape = rng.choice([(5,), (3,), (3, 4)])
     expressions.scope = {"p0": Array(shape), "p1": Float()}
