@@ -28,6 +28,8 @@ _FEWEST_ROWS = 16
 digits."""
 _FARTHER = 8
 """How many times larger a block may become to have that many rows: it then fits in the second-level cache."""
+_SMALL_FACTOR = 1 << 14
+"""Bytes: what a product may read again for each block of rows."""
 _SMALL = 1 << 15
 """Bytes: a nest on whole sums that touches no more may wait for the end of the run, and need not share rows itself."""
 
@@ -105,8 +107,9 @@ def _combiners(op: GenericOp, outputs: Sequence[RowAccess]) -> dict[int, Combine
     body, first = body_of(op.body.block), len(op.inputs)
     loops = len(op.iterator_types.data)
     reads = [each.data.results for each in op.indexing_maps.data[:first]]
-    if body.is_multiply_add and any(len(read) < loops for read in reads):
-        return None  # a product
+    is_product = body.is_multiply_add and any(len(read) < loops for read in reads)
+    if is_product and _bytes_of_factor(op) > _SMALL_FACTOR:
+        return None
     combiners: dict[int, Combiner] = {}
     for inner in op.body.block.ops:
         counts_rows = isinstance(inner, IndexOp) and inner.dim.value.data == 0
@@ -119,6 +122,16 @@ def _combiners(op: GenericOp, outputs: Sequence[RowAccess]) -> dict[int, Combine
                 return None
             combiners[place] = combiner
     return combiners
+
+
+def _bytes_of_factor(op: GenericOp) -> int:
+    """Of what a product reads for each row: it would be read from memory for each block."""
+    found = [0]
+    for value, map in zip(op.operands, op.indexing_maps.data, strict=True):
+        type, rows = value.type, AffineDimExpr(0)
+        if isinstance(type, MemRefType) and rows not in map.data.results:
+            found.append(prod(type.get_shape()) * itemsize(type.element_type))
+    return max(found)
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
@@ -296,9 +309,10 @@ class RowRun:
                 self.fills.pop(base, None)  # the fill stays before it
         if isinstance(op, memref.LoadOp):
             return not any(base is None or base in self.written | self.summed for base in bases)
-        if not isinstance(op, GenericOp | FillOp) or any(base is None or self._has_touched(base) for base in bases):
+        if not isinstance(op, GenericOp | FillOp) or None in bases or _loads(op):
             return False
-        return not _loads(op)
+        is_read_early = not _bases(op.inputs) & (self.written | self.summed)
+        return is_read_early and not any(base is not None and self._has_touched(base) for base in _bases(op.outputs))
 
     def is_worthwhile(self, least: int) -> bool:
         """Whether several nests access many of the same rows, and all rows together are many bytes."""
