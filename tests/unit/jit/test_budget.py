@@ -77,7 +77,7 @@ PROGRAMS: list[tuple[Any, tuple[Any, ...], int]] = [
 
 
 @pytest.mark.parametrize(
-    "share", [pytest.param(1, marks=pytest.mark.full), pytest.param(4, marks=pytest.mark.full), 16]
+    "share", [pytest.param(1, marks=pytest.mark.full), pytest.param(4, marks=pytest.mark.full), 12]
 )
 @pytest.mark.parametrize(("f", "args", "array"), PROGRAMS, ids=lambda each: getattr(each, "__name__", ""))
 def test_the_budget_is_kept(f: Any, args: Any, array: int, share: int) -> None:

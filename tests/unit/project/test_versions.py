@@ -25,7 +25,7 @@ def test_what_is_claimed_has_been_run() -> None:
     pythons = versions.claimed()
     assert versions.oldest_numpy() == f"{oldest}.*" and versions.project()["requires-python"] == f">={pythons[0]}"
     assert (
-        f"Python {pythons[0]} to {pythons[-1]} on Linux, with NumPy {oldest} to {newest}"
+        f"Linux, Python {pythons[0]} to {pythons[-1]} and NumPy {oldest} to {newest}"
         in (ROOT / "README.md").read_text()
     )
     assert {(python, oldest) for python in pythons} <= {(python, numpy) for python, numpy, is_good in rows() if is_good}
