@@ -41,6 +41,9 @@ CALL = 32
 CHECK = 4
 """A check that passes, or the growth of an array that has room."""
 
+SHARED = 1 << 20
+"""What a thread takes at a time: some 100 microseconds, which are many times what it takes to wake it."""
+
 WORK = "mlirad.work"
 """On a call of a function that does not poll for signals: an upper bound of its cost."""
 

@@ -123,7 +123,7 @@ def of_code(module: ModuleOp) -> Iterator[Fact]:
         if isinstance(op, memref.CopyOp):
             copies[place, _shape(op)] += 1
         elif isinstance(op, scf.ParallelOp):
-            yield Fact(Kind.SHARED, place, "the loop over this array", "it is long, and parallel=True asks for it")
+            yield from _of_shared(op)
         if _has_flags(op) and place is not None:
             line = SourceLocation(place.filename, place.lineno)
             yield Fact(Kind.ROUNDED, line, "the arithmetic of this line", "fastmath=True allows it")
@@ -137,6 +137,18 @@ def of_code(module: ModuleOp) -> Iterator[Fact]:
         times = "" if count == 1 else f", in {count} places"
         what = f"an array of {shape}{times}"
         yield Fact(Kind.COPIED, place, what, "it is written or handed on here, and its old contents are still needed")
+
+
+def _of_shared(loop: scf.ParallelOp) -> Iterator[Fact]:
+    """What threads share, by the lines of all nests that the loop runs."""
+    places = dict.fromkeys(types.from_location(op.location) for op in loop.walk())
+    lines = list(dict.fromkeys(SourceLocation(each.filename, each.lineno) for each in places if each is not None))
+    what, why = "the loop over this array", "it is long, and parallel=True asks for it"
+    if len(lines) > 1:
+        what = f"the loops of {len(lines)} lines, together, by blocks of rows"
+        why = "they go over the same rows, and parallel=True asks for it"
+    for place in lines or [None]:
+        yield Fact(Kind.SHARED, place, what, why)
 
 
 def _has_flags(op: Operation) -> bool:

@@ -324,6 +324,16 @@ class RowRun:
         shared = sum([bytes[rows] for rows, count in touches.items() if count > 1])
         return 4 * shared >= all_bytes and all_bytes * self.rows >= least and all_bytes <= _LONGEST_ROW
 
+    @property
+    def work(self) -> int:
+        """What all rows cost."""
+        return sum([_work(nest.op) for nest in self.nests])
+
+    @property
+    def has_column_sums(self) -> bool:
+        """Whether arrays are added up over all rows."""
+        return any(each.axis is None and shape_of(each.value) for nest in self.nests for each in nest.outputs)
+
     def bytes_of_rows(self) -> dict[SSAValue, int]:
         """The bytes of one row, for each array that a block has rows of."""
         accesses = (each for nest in self.nests for each in (*nest.inputs, *nest.outputs) if each.axis is not None)
@@ -339,7 +349,7 @@ class RowRun:
         most = max(1, bytes // self.row_bytes)
         if most >= self.rows:
             return None
-        if any(each.axis is None and shape_of(each.value) for nest in self.nests for each in nest.outputs):
+        if self.has_column_sums:
             combiners = (combiner for nest in self.nests for combiner in nest.combiners.values())
             most = max(most, min(_FEWEST_ROWS, _FARTHER * bytes // self.row_bytes))
             if not _FEWEST_ROWS <= most < self.rows or any(combiner.widened is not combiner for combiner in combiners):
@@ -347,6 +357,16 @@ class RowRun:
         if most >= 64 and self.row_bytes <= 8 * len(self.by_row):
             return most // 64 * 64  # rows of one element: use whole vectors
         return next((size for size in range(most, most // 2, -1) if self.rows % size == 0), most)
+
+
+def _work(op: GenericOp | FillOp) -> int:
+    """What a nest of static size costs."""
+    if isinstance(op, FillOp):
+        return prod(shape_of(op.outputs[0]))
+    sizes: dict[int, int] = {}
+    for value, attribute in zip(op.operands, op.indexing_maps.data, strict=True):
+        sizes |= dict(zip(_dims(attribute.data) or (), shape_of(value), strict=True))
+    return body_of(op.body.block).cost_of_point(len(op.operands)) * prod(sizes.values())
 
 
 def fills_before(op: Operation) -> dict[SSAValue, RowNest]:

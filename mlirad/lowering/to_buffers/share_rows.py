@@ -15,14 +15,15 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IndexType, MemRefType, ModuleOp, i64
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IndexType, MemRefType, ModuleOp, StridedLayoutAttr, i64
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from mlirad.dialect.core.expr import emitting, insert
+from mlirad.analysis import cost
+from mlirad.dialect.core.expr import current_location, emitting, insert
 from mlirad.dialect.core.scalars import number
 from mlirad.dialect.core.upstream import map_of, segments
 from mlirad.lowering.loop_body import Combiner
@@ -30,12 +31,16 @@ from mlirad.lowering.rewriting import erase
 from mlirad.lowering.to_buffers.row_runs import RESHAPES, RowAccess, RowRun, fills_before, nest_of, shape_of
 from mlirad.xdsl_support.traversal import ops_of
 
+MOST_STRIPS = 16
+"""Of a run that threads share: each needs memory of its own."""
+
 
 @dataclass(frozen=True)
 class ShareRows(ModulePass):
     """Process nests by blocks of rows; here blocks have 4 rows, so `%e` has 4 rows.
 
     block: the largest size of a block in bytes, all arrays together. least: the smallest size of these arrays in bytes.
+    parallel: whether threads run the blocks. work: the least that a thread takes at a time.
 
     Before:
 
@@ -58,7 +63,7 @@ class ShareRows(ModulePass):
           func.return
         }
 
-    After `mlirad-share-rows{block=320 least=0}`:
+    After `mlirad-share-rows{block=320 least=0 parallel=false work=1048576}`:
 
         func.func @f(%x: memref<8x4xf64>, %y: memref<8xf64>) {
           %e = memref.alloc() : memref<4x4xf64>
@@ -93,12 +98,14 @@ class ShareRows(ModulePass):
     name = "mlirad-share-rows"
     block: int = 24 << 10
     least: int = 1 << 18
+    parallel: bool = False
+    work: int = cost.SHARED
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.body.block.ops:
             if isinstance(function, func.FuncOp) and not function.is_declaration:
                 for block in _blocks(function):
-                    _Runs(block, self.block, self.least).find()
+                    _Runs(block, self).find()
 
 
 def _blocks(op: Operation) -> Iterator[Block]:
@@ -118,8 +125,7 @@ class _Runs:
     """The runs of one block."""
 
     block: Block
-    bytes: int
-    least: int
+    options: ShareRows
 
     def find(self) -> None:
         run: RowRun | None = None
@@ -137,8 +143,12 @@ class _Runs:
         assert run is None, "a block has a terminator"
 
     def _end(self, run: RowRun) -> None:
-        if run.is_worthwhile(self.least) and (size := run.block_of(self.bytes)) is not None:
-            _Blocks(run, size).emit()
+        options = self.options
+        if not run.is_worthwhile(options.least) or (size := run.block_of(options.block)) is None:
+            return
+        strips = min(MOST_STRIPS, run.work // options.work, run.rows // size) if options.parallel else 1
+        if strips < 2 or not run.has_column_sums:
+            _Blocks(run, size, max(1, strips)).emit()
 
 
 @dataclass
@@ -147,6 +157,7 @@ class _Blocks:
 
     run: RowRun
     size: int
+    strips: int
     own: dict[SSAValue, SSAValue] = field(default_factory=dict)
     parts: dict[SSAValue, tuple[SSAValue, SSAValue, Combiner]] = field(default_factory=dict)
     """For each output to which all rows are added: the sum of a block, and an array of these sums."""
@@ -158,15 +169,13 @@ class _Blocks:
         assert last.parent is not None
         with emitting(InsertPoint.before(last), last.location):
             self._make_memory(count + (rest > 0))
-            zero, one, end = (number(value, IndexType()) for value in (0, 1, count))
-            body = Block(arg_types=[IndexType()])
-            insert(scf.ForOp(zero, end, one, [], Region(body)))
-            with emitting(InsertPoint.at_end(body), last.location):
-                start = insert(arith.MuliOp(body.args[0], number(self.size, IndexType()))).result
-                self._nests(body.args[0], start, self.size)
-                insert(scf.YieldOp())
+            zero, end = _index(0), _index(count)
+            if self.strips > 1:
+                self._in_strips(count)
+            else:
+                self._loop(zero, end, zero)
             if rest:
-                self._nests(end, number(count * self.size, IndexType()), rest)
+                self._nests(end, _index(count * self.size), rest, zero)
             for whole, (_, array, combiner) in self.parts.items():
                 _add_up(array, whole, combiner)
         behind = set(_from(last))
@@ -179,6 +188,32 @@ class _Blocks:
         for old in self.own:
             _erase_unused(old)
 
+    def _in_strips(self, count: int) -> None:
+        """The blocks in strips, which threads run in any order, each with memory of its own."""
+        each = -(-count // self.strips)
+        body = Block(arg_types=[IndexType()])
+        bounds = [_index(value) for value in (0, -(-count // each), 1)]
+        insert(
+            scf.ParallelOp.create(
+                operands=bounds, properties={"operandSegmentSizes": segments(1, 1, 1, 0)}, regions=[Region(body)]
+            )
+        )
+        (strip,) = body.args
+        with emitting(InsertPoint.at_end(body), current_location()):
+            first = insert(arith.MuliOp(strip, _index(each))).result
+            end = insert(arith.MinSIOp(insert(arith.AddiOp(first, _index(each))).result, _index(count))).result
+            self._loop(first, end, insert(arith.MuliOp(strip, _index(self.size))).result)
+            insert(scf.ReduceOp())
+
+    def _loop(self, first: SSAValue, end: SSAValue, place: SSAValue) -> None:
+        """The blocks from one up to another. place: the first row of the memory that they have."""
+        body = Block(arg_types=[IndexType()])
+        insert(scf.ForOp(first, end, _index(1), [], Region(body)))
+        with emitting(InsertPoint.at_end(body), current_location()):
+            start = insert(arith.MuliOp(body.args[0], _index(self.size))).result
+            self._nests(body.args[0], start, self.size, place)
+            insert(scf.YieldOp())
+
     def _make_memory(self, blocks: int) -> None:
         ops = {nest.op for nest in self.run.nests}
         for base, value in self.run.by_row.items():
@@ -186,7 +221,7 @@ class _Blocks:
             if is_own and all(user in ops for user in _users(base)):
                 type = base.type
                 assert isinstance(type, MemRefType)
-                self.own[base] = _allocated(type.element_type, [self.size, *type.get_shape()[1:]])
+                self.own[base] = _allocated(type.element_type, [self._own_rows, *type.get_shape()[1:]])
                 self.own[base].name_hint = base.name_hint
         for nest in self.run.nests:
             for place, combiner in nest.combiners.items():
@@ -195,17 +230,25 @@ class _Blocks:
                     element = combiner.element
                     self.parts[out] = _allocated(element, []), _allocated(element, [blocks]), combiner
 
-    def _nests(self, block: SSAValue, start: SSAValue, rows: int) -> None:
-        """The nests on one block. start: its first row."""
+    @property
+    def _own_rows(self) -> int:
+        """Of the memory that only the run uses."""
+        return self.strips * self.size
+
+    def _nests(self, block: SSAValue, start: SSAValue, rows: int, place: SSAValue) -> None:
+        """The nests on one block. start: its first row. place: that of the memory which only the run uses."""
         views: dict[tuple[SSAValue, int], SSAValue] = {}
-        for cell, _, combiner in self.parts.values():
+        cells = {whole: self._cell(whole, block) for whole in self.parts}
+        for whole, cell in cells.items():
+            combiner = self.parts[whole][2]
             insert(memref.StoreOp.get(number(combiner.neutral_number, combiner.element), cell, []))
         for nest in self.run.nests:
             accesses = iter((*nest.inputs, *nest.outputs))
             operands: list[SSAValue] = []
             for value in nest.op.operands:
                 if isinstance(value.type, MemRefType):
-                    value = self._part(next(accesses), start, rows, views)
+                    access = next(accesses)
+                    value = cells.get(access.value) or self._part(access, start, rows, place, views)
                 operands.append(value)
             made = type(nest.op).create(
                 operands=operands,
@@ -215,28 +258,40 @@ class _Blocks:
                 location=nest.op.location,
             )
             insert(made).location = nest.op.location
-        for cell, array, _ in self.parts.values():
-            insert(memref.StoreOp.get(insert(memref.LoadOp.get(cell, [])).res, array, [block]))
+        if self.strips == 1:
+            for cell, array, _ in self.parts.values():
+                insert(memref.StoreOp.get(insert(memref.LoadOp.get(cell, [])).res, array, [block]))
+
+    def _cell(self, whole: SSAValue, block: SSAValue) -> SSAValue:
+        """Where a block adds up: one number for all blocks, or, where threads run them, the block's own."""
+        cell, array, combiner = self.parts[whole]
+        if self.strips == 1:
+            return cell
+        result = MemRefType(combiner.element, [], StridedLayoutAttr([], None))
+        return insert(memref.SubviewOp.get(array, [block], [1], [1], result)).results[0]
 
     def _part(
-        self, access: RowAccess, start: SSAValue, rows: int, views: dict[tuple[SSAValue, int], SSAValue]
+        self,
+        access: RowAccess,
+        start: SSAValue,
+        rows: int,
+        place: SSAValue,
+        views: dict[tuple[SSAValue, int], SSAValue],
     ) -> SSAValue:
         """The part of an operand that belongs to a block."""
         value, axis = access.value, access.axis
-        if value in self.parts:
-            return self.parts[value][0]
         if axis is None:
             return value
         found = views.get((value, axis))
         own = self._of_own(value) if access.base in self.own else None
-        if own is not None and rows == self.size:
+        if own is not None and rows == self._own_rows:
             found = own
         if found is None:
             source = value if own is None else own
             type = source.type
             assert isinstance(type, MemRefType)
             offsets: list[SSAValue | int] = [0] * len(type.get_shape())
-            offsets[axis] = start if own is None else 0
+            offsets[axis] = start if own is None else 0 if self.strips == 1 else place
             sizes = [rows if place == axis else size for place, size in enumerate(type.get_shape())]
             ones = [1] * len(sizes)
             result = memref.SubviewOp.infer_result_type(type, offsets, sizes, ones)
@@ -252,7 +307,7 @@ class _Blocks:
             type = value.type
             assert isinstance(view, RESHAPES) and isinstance(type, MemRefType)
             source = self._of_own(view.operands[0])
-            shape = [self.size, *type.get_shape()[1:]]
+            shape = [self._own_rows, *type.get_shape()[1:]]
             properties = dict(view.properties)
             if isinstance(view, memref.ExpandShapeOp):
                 properties["static_output_shape"] = DenseArrayBase.from_list(i64, shape)
@@ -283,6 +338,10 @@ def _erase_unused(value: SSAValue) -> None:
         _erase_unused(use.operation.results[0])
     assert isinstance(value.owner, Operation)
     erase(value.owner)
+
+
+def _index(value: int) -> SSAValue:
+    return number(value, IndexType())
 
 
 def _allocated(element: Attribute, shape: Sequence[int]) -> SSAValue:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import copysign, prod
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IntegerAttr, MemRefType, ModuleOp, NoneAttr
 from xdsl.dialects.linalg.ops import CopyOp, FillOp, GenericOp
@@ -87,10 +88,20 @@ class LinalgToLoops(ModulePass):
             top = top_of(structured)
             if top not in constants:
                 constants[top] = Constants(top)
-            lower(structured, LoopBuilder(structured, constants[top]), self.vector_bytes, self.parallel, shared, small)
+            builder = LoopBuilder(structured, constants[top])
+            builder.is_shared = self.parallel and _is_inside_parallel(structured)
+            lower(structured, builder, self.vector_bytes, self.parallel and not builder.is_shared, shared, small)
 
 
 _STRUCTURED = frozenset({GenericOp, FillOp, CopyOp, MemRefCopyOp})
+
+
+def _is_inside_parallel(op: Operation) -> bool:
+    """Whether threads run the op already, one of them."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, scf.ParallelOp):
+        parent = parent.parent_op()
+    return parent is not None
 
 
 def _is_structured(op: Operation) -> bool:

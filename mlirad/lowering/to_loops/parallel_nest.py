@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.linalg.ops import IndexOp, YieldOp
 from xdsl.ir import Operation
 
+from mlirad.analysis import cost
 from mlirad.lowering.loop_body import Body
 from mlirad.lowering.loop_builder import Index, LoopBuilder
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand
@@ -25,8 +26,8 @@ from mlirad.lowering.to_loops.loop_schedule import TILE, order_of
 from mlirad.lowering.to_loops.partial_results import MOST_BLOCKS, make_partials, partial_results_of
 from mlirad.lowering.to_loops.register_tiles import BLOCK_ROWS, Contraction
 
-BLOCK = 1 << 20
-"""The work of a block: some 100 microseconds, many times the cost of waking a thread."""
+BLOCK = cost.SHARED
+"""The work of a block."""
 _LONGEST = 1 << 30  # an upper bound for the work of a block: signals are polled between blocks
 _COLUMNS = 128  # for a product: a multiple of its tiles' columns, and enough to pay for reading the other factor
 _LINE = 64  # blocks of vectors are rounded to this many elements, so that no two threads write to one cache line
@@ -48,6 +49,9 @@ def cut_of(nest: Nest, body: Body, product: Contraction | None, builder: LoopBui
     point = body.cost_of_point(len(nest.operands))
     if product is not None:
         return _cut_of_product(nest, product, builder) or _partial_cut(nest, body, 1, builder)
+    has_rows = {order_of(nest)[0] in out.dimensions for out in nest.outputs} if nest.live else {True}
+    if len(has_rows) == 2 and (found := _partial_cut(nest, body, point, builder)):
+        return found  # it stores rows, and adds them up: blocks of columns would be far apart in memory
     candidates = [d for d in order_of(nest) if _is_independent(nest, d)]
     long = [d for d in candidates if not _is_shorter(nest, d, TILE)]
     if not long and (found := _partial_cut(nest, body, point, builder)):
@@ -55,7 +59,10 @@ def cut_of(nest: Nest, body: Body, product: Contraction | None, builder: LoopBui
     if not candidates:
         return None
     d = long[0] if long else max(candidates, key=lambda d: _known(nest.sizes[d]))
-    return _cut(nest, d, point, _LINE if len(nest.live) == 1 else 1, builder)
+    # Blocks of a few columns would be loops without vectors.
+    is_along_rows = all(out.is_unit(d) for out in nest.outputs)
+    found = _cut(nest, d, point, _LINE if is_along_rows else 1, builder)
+    return found or (_partial_cut(nest, body, point, builder) if is_along_rows else None)
 
 
 def _partial_cut(nest: Nest, body: Body, point: int, builder: LoopBuilder) -> Cut | None:

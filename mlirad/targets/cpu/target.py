@@ -73,7 +73,7 @@ class CpuTarget(Target):
         )
 
     def _to_linalg(self, module: ModuleOp) -> ModuleOp:
-        return _passes(lambda: _linalg(self.parallel, self.fastmath))(module)
+        return _passes(lambda: _linalg(self.fastmath))(module)
 
     def _to_buffers(self, module: ModuleOp) -> ModuleOp:
         return _passes(lambda: _bufferized(self.parallel))(module)
@@ -143,7 +143,7 @@ def _assemble(text: str) -> str:
     return assemble(text)
 
 
-def _linalg(parallel: bool, fastmath: bool) -> list[ModulePass]:
+def _linalg(fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.delay_clears import DelayClears
     from mlirad.lowering.to_linalg.gather_slices import GatherSlices
     from mlirad.lowering.to_linalg.merge_nests import MergeNests
@@ -151,9 +151,8 @@ def _linalg(parallel: bool, fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.read_written_slices import ReadWrittenSlices
     from mlirad.lowering.to_linalg.widen_halves import WidenHalves
 
-    # A nest that stores an array and sums its columns could only be shared without vectors.
-    merging = [] if parallel else [MergeNests()]
-    return [WidenHalves(), DelayClears(), GatherSlices(), ReadWrittenSlices(), NdToLinalg(fastmath=fastmath), *merging]
+    passes = [WidenHalves(), DelayClears(), GatherSlices(), ReadWrittenSlices(), NdToLinalg(fastmath=fastmath)]
+    return [*passes, MergeNests()]
 
 
 def _bufferized(parallel: bool) -> list[ModulePass]:
@@ -161,8 +160,7 @@ def _bufferized(parallel: bool) -> list[ModulePass]:
     from mlirad.lowering.to_buffers.plan_arena import PlanArena
     from mlirad.lowering.to_buffers.share_rows import ShareRows
 
-    # Threads share single nests, not the rows of several nests.
-    return [Bufferize(), PlanArena()] if parallel else [Bufferize(), ShareRows(), PlanArena()]
+    return [Bufferize(), ShareRows(parallel=parallel), PlanArena()]
 
 
 def _loops(vector_bytes: int, parallel: bool, fastmath: bool) -> list[ModulePass]:

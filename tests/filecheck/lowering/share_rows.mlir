@@ -1,4 +1,5 @@
 // RUN: mlirad-opt %s -p 'mlirad-share-rows{block=400 least=0}' | filecheck %s
+// RUN: mlirad-opt %s -p 'mlirad-share-rows{block=400 least=0 parallel=true work=100}' | filecheck %s --check-prefix=THREADS
 // Nests that follow one another run by blocks of rows: what one writes, the next reads while it is in the cache, and
 // what only they use is as large as a block.
 //
@@ -22,6 +23,20 @@
 // CHECK:         memref.subview %x[%{{.*}}, 0] [2, 4] [1, 1]
 // CHECK-COUNT-3: linalg.generic
 // CHECK:         func.return
+
+// Threads run the blocks in strips, here of one block, each in memory of its own: e has three places of 3 rows.
+// THREADS-LABEL: func.func @softmax
+// THREADS-DAG:     %[[S:.*]] = memref.alloc() : memref<9xf64>
+// THREADS-DAG:     %[[E:.*]] = memref.alloc() : memref<9x4xf64>
+// THREADS:         "scf.parallel"
+// THREADS:           scf.for
+// THREADS:             memref.subview %x[%{{.*}}, 0] [3, 4] [1, 1]
+// THREADS:             memref.subview %[[E]][%{{.*}}, 0] [3, 4] [1, 1]
+// THREADS-COUNT-3:     linalg.generic
+// THREADS:           scf.reduce
+// THREADS:         memref.subview %x[%{{.*}}, 0] [2, 4] [1, 1]
+// THREADS-COUNT-3: linalg.generic
+// THREADS:         func.return
 func.func @softmax(%x: memref<11x4xf64>, %y: memref<11x4xf64>) {
   %c = arith.constant 0.0 : f64
   %e = memref.alloc() : memref<11x4xf64>

@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 
 import mlirad
+from mlirad.analysis import cost
+from mlirad.analysis.decision_report import Kind
 from mlirad.lowering.to_loops import parallel_nest
 from mlirad.options import Environment
 from mlirad.targets.cpu import CpuTarget
@@ -88,6 +90,75 @@ def both(function: Callable[..., Any], *args: Any, transform: Callable[..., Any]
     return shared(*args), alone(*args)
 
 
+def weighted(x, w):
+    """Softmax, and a whole sum of it: five nests over the same rows."""
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    y = e / np.sum(e, axis=1, keepdims=True)
+    return y, np.sum(y * w)
+
+
+def test_a_chain_of_nests_is_one_parallel_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of a chain are shared once, to the bit as one thread has them; a block of fewer rows is left over."""
+    monkeypatch.setattr(parallel_nest, "BLOCK", cost.SHARED)
+    x, w = arrays([(1003, 200)] * 2, np.float64)
+    shared, alone = (mlirad.jit(weighted, parallel=each, cache=False) for each in (True, False))
+    assert shared.lower(x, w).as_text("loops").count("scf.parallel") == 1
+    wanted = alone(x, w)
+    for threads in (1, 2, 3):
+        mlirad.set_num_threads(threads)
+        for mine, other in zip(shared(x, w), wanted, strict=True):
+            np.testing.assert_array_equal(mine, other)
+    np.testing.assert_allclose(wanted[0], weighted(x, w)[0], rtol=1e-13)
+    found, expected = (
+        mlirad.grad(lambda x, w: weighted(x, w)[1], (0, 1), parallel=each, cache=False)(x, w) for each in (True, False)
+    )
+    for mine, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-13, atol=1e-18)
+
+
+def test_the_report_names_the_lines_that_are_shared() -> None:
+    x, w = arrays([(1003, 200)] * 2, np.float64)
+    report = mlirad.jit(weighted, parallel=True).lower(x, w).report()
+    lines = {fact.location.lineno for fact in report.of(Kind.SHARED) if fact.location and "rows" in fact.subject}
+    first = weighted.__code__.co_firstlineno
+    assert lines == {first + 2, first + 3, first + 4}
+    assert not mlirad.jit(weighted).lower(x, w).report().of(Kind.SHARED)
+
+
+def test_an_index_out_of_range_is_raised_as_without_threads() -> None:
+    """By the first trip that has one, though the other trips are independent."""
+
+    def gathered(x, k):
+        y = np.zeros(k.size)
+        for i in range(k.size):
+            y[i] = np.exp(np.sin(x[k[i]]))
+        return y
+
+    (x,), k = arrays([(N,)], np.float64), np.arange(N)
+    np.testing.assert_allclose(mlirad.jit(gathered, parallel=True)(x, k), gathered(x, k), rtol=1e-13)
+    k[[N // 2, N - 1]] = N + 7, N + 8
+    messages = []
+    for shared in (False, True):
+        with pytest.raises(IndexError) as caught:
+            mlirad.jit(gathered, parallel=shared)(x, k)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1] and str(N + 7) in messages[0]
+
+
+def stored_and_added(x, w):
+    y = np.exp(x * w)
+    return y, np.sum(y, axis=0), np.sum(y)
+
+
+@pytest.mark.parametrize("shape", [(700, 90), (40, 3000), (30_000, 20)])
+def test_a_nest_that_stores_rows_and_adds_them_up_is_shared(shape: tuple[int, int]) -> None:
+    x, w = arrays([shape, shape[1:]], np.float64)
+    found, wanted = both(stored_and_added, x, w)
+    np.testing.assert_array_equal(found[0], wanted[0])
+    for mine, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-12)
+
+
 VALUES = {
     "wave": (wave, [(N,), (N,)], np.float64),
     "wave of f32": (wave, [(N,), (N,)], np.float32),
@@ -122,8 +193,10 @@ def test_gradients_are_those_of_one_thread(function: Callable[..., Any], dtype: 
     args = arrays([(N,), (N,)] if function is energy else [(70, 90), (300, 70), (90,)], dtype)
     argnums = tuple(range(len(args)))
     found, wanted = both(function, *args, transform=lambda f: mlirad.grad(f, argnums=argnums))
-    for mine, other in zip(found, wanted, strict=True):
+    *stored, columns = zip(found, wanted, strict=True)
+    for mine, other in stored if function is loss else (*stored, columns):
         np.testing.assert_array_equal(mine, other)
+    np.testing.assert_allclose(*columns, rtol=1e-4, atol=1e-6)  # of loss, added up by blocks of rows
     if function is energy:
         x, y = args
         factor = 2.0 * (np.sin(x) * y + x * x)
