@@ -86,7 +86,7 @@ def _guard(nest: Nest, body: Body, compared: arith.CmpfOp) -> ZeroTerms | None:
     if cone is None or compared.predicate.value.data not in _STRICT:
         return None
     ops, arguments = cone
-    sides = [_dimensions(nest, body.block, side) for side in compared.operands]
+    sides = [_dimensions(nest, body.block, side) & frozenset(nest.live) for side in compared.operands]
     everywhere = sides[0] | sides[1]
     if everywhere not in sides or not 0 < min(map(len, sides)) < len(everywhere):
         return None

@@ -30,6 +30,7 @@ BLOCK = cost.SHARED
 """The work of a block."""
 _LONGEST = 1 << 30  # an upper bound for the work of a block: signals are polled between blocks
 _COLUMNS = 128  # for a product: a multiple of its tiles' columns, and enough to pay for reading the other factor
+_FAR_LONGER = 32  # a block along a dimension reads all along the reduced one, if that is so many times as long
 _LINE = 64  # blocks of vectors are rounded to this many elements, so that no two threads write to one cache line
 
 
@@ -54,7 +55,9 @@ def cut_of(nest: Nest, body: Body, product: Contraction | None, builder: LoopBui
         return found  # it stores rows, and adds them up: blocks of columns would be far apart in memory
     candidates = [d for d in order_of(nest) if _is_independent(nest, d)]
     long = [d for d in candidates if not _is_shorter(nest, d, TILE)]
-    if not long and (found := _partial_cut(nest, body, point, builder)):
+    longest = max((_known(nest.sizes[each]) for each in nest.live if not nest.is_parallel[each]), default=0)
+    is_far_longer = bool(long) and longest >= _FAR_LONGER * _known(nest.sizes[long[0]])
+    if (not long or is_far_longer) and (found := _partial_cut(nest, body, point, builder)):
         return found
     if not candidates:
         return None
