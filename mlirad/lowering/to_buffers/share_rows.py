@@ -68,8 +68,8 @@ class ShareRows(ModulePass):
         func.func @f(%x: memref<8x4xf64>, %y: memref<8xf64>) {
           %e = memref.alloc() : memref<4x4xf64>
           %zero = arith.constant 0 : index
-          %one = arith.constant 1 : index
           %two = arith.constant 2 : index
+          %one = arith.constant 1 : index
           scf.for %k = %zero to %two step %one {
             %four = arith.constant 4 : index
             %row = arith.muli %k, %four : index
