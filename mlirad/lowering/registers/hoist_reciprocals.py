@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf, vector
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.dialects.utils.fast_math import FastMathFlag
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.dialect.core.attributes import dense
@@ -68,9 +68,7 @@ class HoistReciprocals(ModulePass):
                 continue
             if (number, loop) not in reciprocals:
                 with in_place_of(loop):
-                    value = {"value": dense(1.0, number.type)}
-                    one = insert(arith.ConstantOp.create(result_types=[number.type], properties=value))
-                    reciprocals[number, loop] = insert(arith.DivfOp(one, number, each.fastmath)).result
+                    reciprocals[number, loop] = insert(arith.DivfOp(_one_of(number.type), number, each.fastmath)).result
             with in_place_of(each):
                 factor = reciprocals[number, loop]
                 if spread is not None:
@@ -78,6 +76,14 @@ class HoistReciprocals(ModulePass):
                 replace(each, [insert(arith.MulfOp(each.lhs, factor, each.fastmath)).result])
                 if spread is not None and spread.vector.first_use is None:
                     erase(spread)
+
+
+def _one_of(type: Attribute) -> SSAValue:
+    """1, or a vector of ones."""
+    element = type.element_type if isinstance(type, VectorType) else type
+    value = {"value": dense(1.0, element)}
+    one = insert(arith.ConstantOp.create(result_types=[element], properties=value)).results[0]
+    return insert(vector.BroadcastOp(one, type)).vector if isinstance(type, VectorType) else one
 
 
 def _may_multiply(op: arith.DivfOp) -> bool:

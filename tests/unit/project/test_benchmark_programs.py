@@ -19,10 +19,13 @@ NAMES = sorted(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_gradient_is_the_adjoint_by_hand(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without and with `fastmath=True`."""
     monkeypatch.syspath_prepend(BENCHMARKS)
     program = importlib.import_module(name)
     monkeypatch.delitem(sys.modules, name.partition(".")[0])
     arguments = program.arguments(program.SIZES[0])
-    ours, by_hand = mlirad.grad(program.loss, program.ARGNUMS)(*arguments), program.adjoint(*arguments)
-    for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (ours, by_hand)), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.max(np.abs(other)))
+    by_hand = program.adjoint(*arguments)
+    for fastmath in (False, True):
+        ours = mlirad.grad(program.loss, program.ARGNUMS, fastmath=fastmath)(*arguments)
+        for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (ours, by_hand)), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.max(np.abs(other)))
