@@ -19,8 +19,9 @@ from mlirad.autodiff.cancel_clears import mark_clear
 from mlirad.autodiff.cotangents import Cotangents, Reverse
 from mlirad.autodiff.naming import Mirror
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Given
 from mlirad.dialect.core.expr import Expr, located
-from mlirad.dialect.core.op import Given, NdOp
+from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.choice import annihilated
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.effects import is_terminator

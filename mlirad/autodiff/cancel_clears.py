@@ -18,8 +18,9 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.autodiff.updates import subset_of
+from mlirad.dialect.core.answers import Cotangent
 from mlirad.dialect.core.expr import Expr
-from mlirad.dialect.core.op import Cotangent, NdOp, read_subset, written_subset
+from mlirad.dialect.core.op import NdOp, read_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.xdsl_support.traversal import ops_inside
 

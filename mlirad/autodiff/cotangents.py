@@ -17,8 +17,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from mlirad.analysis.loops import LoopOp
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.naming import Mirror, Naming, hint_cotangent
+from mlirad.dialect.core.answers import At
 from mlirad.dialect.core.expr import Expr
-from mlirad.dialect.core.op import At
 
 Cotangents = dict[SSAValue, Expr]
 

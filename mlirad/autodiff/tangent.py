@@ -18,9 +18,10 @@ from mlirad.autodiff.callees import Pushed, retarget
 from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.sizes import size_value, unknown_axes, zeros
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Given
 from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, building, located
-from mlirad.dialect.core.op import Given, NdOp
+from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.choice import annihilated
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.effects import is_terminator

@@ -13,10 +13,11 @@ from xdsl.irdl import AnyAttr, VarConstraint, operand_def, opt_operand_def, resu
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Composed, Upstream
 from mlirad.dialect.core.derivative import InertOp, LinearOp
 from mlirad.dialect.core.expr import Expr, emit, insert
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, dtype_name, text
-from mlirad.dialect.core.op import Composed, PureOp, Upstream, op
+from mlirad.dialect.core.op import PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.errors import DTypeError
 

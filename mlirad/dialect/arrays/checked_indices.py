@@ -13,10 +13,11 @@ from xdsl.irdl import AnyAttr, VarConstraint, operand_def, prop_def, result_def
 
 from mlirad.dialect.arrays.indexed_op import size_of
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Upstream
 from mlirad.dialect.core.expr import Expr, insert, where
 from mlirad.dialect.core.intervals import Proofs
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, infix, subscript, text
-from mlirad.dialect.core.op import Upstream, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import compare
 from mlirad.dialect.core.upstream import as_indices, counted, size_of_axis

@@ -14,10 +14,11 @@ from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def, var_opera
 from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
 from mlirad.dialect.arrays.update_op import UpdateOp, require_array
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import At, Upstream
 from mlirad.dialect.core.derivative import LinearOp
 from mlirad.dialect.core.expr import Expr, constant, emit, insert, where
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, subscript
-from mlirad.dialect.core.op import At, Upstream, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import plus
 from mlirad.dialect.core.subset import Change, Range, Subset

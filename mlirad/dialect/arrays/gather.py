@@ -17,11 +17,12 @@ from mlirad.dialect.arrays.last_values import KeepLastOp
 from mlirad.dialect.arrays.places import mask_of
 from mlirad.dialect.arrays.update_op import UpdateOp
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import At, Upstream
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import LinearOp
 from mlirad.dialect.core.expr import Expr, emit, insert
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, subscript, text, tuple_of
-from mlirad.dialect.core.op import At, Upstream, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import plus
 from mlirad.dialect.core.subset import Change, Range, Subset

@@ -12,11 +12,12 @@ from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def, var_opera
 
 from mlirad.dialect.arrays.indexed_op import IndexedOp, require_checked, size_of
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Upstream
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import LinearOp
 from mlirad.dialect.core.expr import Expr, insert
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText
-from mlirad.dialect.core.op import Upstream, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import choose, compare, number
 from mlirad.dialect.core.upstream import as_indices, counted, size_of_axis

@@ -12,10 +12,11 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.irdl import operand_def, result_def
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Upstream
 from mlirad.dialect.core.derivative import InertOp
 from mlirad.dialect.core.expr import Expr, building, emit, insert, sum_of
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called
-from mlirad.dialect.core.op import PureOp, Upstream, op
+from mlirad.dialect.core.op import PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import number
 from mlirad.dialect.core.upstream import counted, empty, size_of_axis

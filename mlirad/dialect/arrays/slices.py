@@ -24,12 +24,13 @@ from xdsl.printer import Printer
 
 from mlirad.dialect.arrays.update_op import UpdateOp, require_array
 from mlirad.dialect.core import types, upstream
+from mlirad.dialect.core.answers import At, Composed, Upstream
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import LinearOp
 from mlirad.dialect.core.expr import Expr, constant, dim, emit, insert
 from mlirad.dialect.core.numpy_slices import slice_text
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, subscript, text
-from mlirad.dialect.core.op import At, Composed, Upstream, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.core.upstream import as_indices

@@ -15,12 +15,13 @@ from xdsl.irdl import AnyAttr, Operand, VarConstraint, operand_def, prop_def, re
 from mlirad.contract.native_functions import sorting
 from mlirad.dialect.arrays.gather import GatherOp, ScatterAddOp
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import At, Given
 from mlirad.dialect.core.derivative import InertOp, OneOperandOp
 from mlirad.dialect.core.expr import Expr, building, emit, insert, sum_of
 from mlirad.dialect.core.intervals import Proofs
 from mlirad.dialect.core.native import Length, NativeCalls, NativeFunction, PartAddress
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called
-from mlirad.dialect.core.op import At, Given, PureOp, op
+from mlirad.dialect.core.op import PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import empty, generic, unknown_sizes
 from mlirad.dialect.ops.constant import counted

@@ -12,10 +12,11 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Generic, Given
 from mlirad.dialect.core.derivative import TwoOperandsOp
 from mlirad.dialect.core.expr import Expr, emit, sum_of
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, text, tuple_of
-from mlirad.dialect.core.op import Generic, Given, PureOp, op
+from mlirad.dialect.core.op import PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import scalar_op
 from mlirad.dialect.ops.elementwise import floats

@@ -13,10 +13,11 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Cotangent, Given, Series
 from mlirad.dialect.core.derivative import only
 from mlirad.dialect.core.expr import Expr, zeros_like
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, assigned
-from mlirad.dialect.core.op import Cotangent, Given, PureOp, Series, at_order
+from mlirad.dialect.core.op import PureOp, at_order
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.errors import ShapeError
 

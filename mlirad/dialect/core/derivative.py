@@ -9,8 +9,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
+from mlirad.dialect.core.answers import Cotangent, Given, Series
 from mlirad.dialect.core.expr import Expr
-from mlirad.dialect.core.op import Cotangent, Given, NdOp, PureOp, Series, at_order
+from mlirad.dialect.core.op import NdOp, PureOp, at_order
 
 
 def only(gs: Given) -> Expr:

@@ -25,8 +25,8 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Dims
 from mlirad.dialect.core.expr import building, insert, insertion_point
-from mlirad.dialect.core.op import Dims
 
 
 def generic(inputs: Sequence[SSAValue], out: SSAValue, maps: tuple[Dims, ...], body: Block) -> SSAValue:

@@ -20,11 +20,12 @@ from mlirad.contract import draw_functions
 from mlirad.contract.draw_functions import FUNCTIONS, RandomFunction
 from mlirad.contract.native_functions import random
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Composed, Cotangent, Given
 from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, apply, broadcast_scalar, current_location, emit, insert, sum_of
 from mlirad.dialect.core.native import ElementAt, Length, NativeCalls, NativeFunction, PartAddress, WholeAddress
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, infix, text, tuple_of, typed
-from mlirad.dialect.core.op import Composed, Cotangent, Given, NdOp, PureOp, op
+from mlirad.dialect.core.op import NdOp, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import empty
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError

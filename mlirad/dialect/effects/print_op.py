@@ -17,10 +17,11 @@ from xdsl.traits import MemoryWriteEffect
 
 from mlirad.contract.printing import FILES, Printed
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Upstream
 from mlirad.dialect.core.derivative import InertOp
 from mlirad.dialect.core.expr import Expr, insert
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, text
-from mlirad.dialect.core.op import Upstream, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.errors import DTypeError
 from mlirad.raised_exceptions import message_as_source

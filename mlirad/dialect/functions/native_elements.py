@@ -12,11 +12,12 @@ from xdsl.irdl import opt_prop_def, prop_def, result_def, var_operand_def
 from mlirad.contract.native_functions import registered
 from mlirad.contract.registered_ops import NativeOp, op_of
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Given
 from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, current_location, emit
 from mlirad.dialect.core.native import ElementAt, NativeCalls, NativeFunction
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText
-from mlirad.dialect.core.op import Given, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import empty, unknown_sizes
 from mlirad.dialect.ops.elementwise import ElementwiseOp

@@ -12,9 +12,10 @@ from xdsl.dialects import arith, math
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
 
+from mlirad.dialect.core.answers import Generic
 from mlirad.dialect.core.derivative import Pair, TwoResultsOp
 from mlirad.dialect.core.expr import Expr
-from mlirad.dialect.core.op import Generic, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import choose, compare, number, scalar_op
 from mlirad.dialect.ops.elementwise import ElementwiseOp, UnaryOp, floats

@@ -18,11 +18,12 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, Affine
 from xdsl.irdl import operand_def, prop_def, result_def
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Upstream
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import LinearOp
 from mlirad.dialect.core.expr import Expr, building, emit, insert
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, tuple_of
-from mlirad.dialect.core.op import Upstream, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import number, scalar_op
 from mlirad.dialect.core.upstream import empty, filled, segments

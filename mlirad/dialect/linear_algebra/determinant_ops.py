@@ -11,10 +11,11 @@ from xdsl.irdl import operand_def, result_def
 
 from mlirad.dialect.arrays.product import products_of_others
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Composed, Cotangent
 from mlirad.dialect.core.derivative import OneOperandOp
 from mlirad.dialect.core.expr import Expr, emit, emit_all
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called
-from mlirad.dialect.core.op import Composed, Cotangent, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.linear_algebra import matrix_algebra as m
 from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp, MatricesOp

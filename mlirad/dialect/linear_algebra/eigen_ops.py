@@ -8,9 +8,10 @@ from typing import ClassVar
 import numpy as np
 from xdsl.irdl import operand_def, result_def
 
+from mlirad.dialect.core.answers import Cotangent, Given
 from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, emit, emit_all, ones_like, where, zeros_like
-from mlirad.dialect.core.op import Cotangent, Given, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import op_of
 from mlirad.dialect.linear_algebra import matrix_algebra as m
 from mlirad.dialect.linear_algebra.loop_op import WORK, AdjointOp, LoopOp

@@ -10,9 +10,10 @@ from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, result_def
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Composed, Given
 from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, emit, emit_all, where, zeros_like
-from mlirad.dialect.core.op import Composed, Given, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties, op_of
 from mlirad.dialect.linear_algebra import matrix_algebra as m
 from mlirad.dialect.linear_algebra.loop_op import WORK, AdjointOp, LoopOp

@@ -13,10 +13,11 @@ from xdsl.ir import Attribute, SSAValue
 from mlirad.contract.gufunc_loops import core_labels, label_order
 from mlirad.contract.native_functions import gufunc
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Cotangent, Given
 from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, current_location, sum_of
 from mlirad.dialect.core.native import Length, NativeCalls, NativeFunction, PartAddress
-from mlirad.dialect.core.op import Cotangent, Given, PureOp
+from mlirad.dialect.core.op import PureOp
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import empty, size_of_axis
 from mlirad.dialect.linear_algebra.matrix_algebra import as_array, conjugate, real

@@ -10,9 +10,10 @@ from xdsl.irdl import operand_def, result_def
 
 from mlirad.dialect.arrays.slices import extract_slice, insert_slice
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Composed, Cotangent, Given
 from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, constant, emit_all, zeros_like
-from mlirad.dialect.core.op import Composed, Cotangent, Given, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.linear_algebra import matrix_algebra as m
 from mlirad.dialect.linear_algebra.loop_op import WORK, AdjointOp, LoopOp, no_derivative

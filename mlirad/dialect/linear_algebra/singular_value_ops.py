@@ -8,9 +8,10 @@ from typing import ClassVar
 from xdsl.irdl import operand_def, result_def
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Given
 from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, emit_all
-from mlirad.dialect.core.op import Given, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.linear_algebra import matrix_algebra as m
 from mlirad.dialect.linear_algebra.loop_op import WORK, AdjointOp, LoopOp, no_derivative
 from mlirad.dialect.ops.compare import cast

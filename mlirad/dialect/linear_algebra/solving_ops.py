@@ -8,10 +8,11 @@ from typing import ClassVar
 from xdsl.irdl import operand_def, result_def
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Cotangent, Given
 from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, emit, emit_all
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called
-from mlirad.dialect.core.op import Cotangent, Given, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.functions.complex_parts import ImagOp
 from mlirad.dialect.linear_algebra import matrix_algebra as m
 from mlirad.dialect.linear_algebra.loop_op import WORK, AdjointOp, LoopOp

@@ -10,11 +10,12 @@ from xdsl.dialects import arith, math
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirad.dialect.core import complex_formulas, intervals, types
+from mlirad.dialect.core.answers import Given, Series
 from mlirad.dialect.core.derivative import BilinearOp, convolution, total
 from mlirad.dialect.core.expr import Expr, emit, where
 from mlirad.dialect.core.intervals import Integer, Interval
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, typed
-from mlirad.dialect.core.op import Given, Series, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.scalars import Complex, choose, compare, number, scalar_op
 from mlirad.dialect.ops.constant import is_finite, is_nonzero
 from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, floats, numbers

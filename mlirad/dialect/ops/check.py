@@ -15,12 +15,13 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand_def
 
 from mlirad.dialect.core import intervals, types
+from mlirad.dialect.core.answers import Upstream
 from mlirad.dialect.core.derivative import InertOp
 from mlirad.dialect.core.effect_table import MayFail
 from mlirad.dialect.core.expr import Expr, emit, emit_all, insert
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, denied, infix, text
-from mlirad.dialect.core.op import Upstream, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import compare, number
 from mlirad.dialect.ops.wrapped_index import WrapIndexOp, is_in_range, wrap_index, wrapped_text

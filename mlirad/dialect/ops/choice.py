@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def, var_operand_def
 
 from mlirad.dialect.core import intervals, types
+from mlirad.dialect.core.answers import Cotangent, Generic, Given
 from mlirad.dialect.core.derivative import only
 from mlirad.dialect.core.expr import Expr, emit, where
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs
@@ -26,7 +27,7 @@ from mlirad.dialect.core.numpy_source import (
     literal,
     typed,
 )
-from mlirad.dialect.core.op import Cotangent, Generic, Given, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import Complex, both, choose, compare, number, scalar_op
 from mlirad.dialect.ops.compare import cast

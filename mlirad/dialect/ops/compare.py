@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, result_def
 
 from mlirad.dialect.core import intervals, types
+from mlirad.dialect.core.answers import Given
 from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
 from mlirad.dialect.core.numpy_source import (
@@ -26,7 +27,7 @@ from mlirad.dialect.core.numpy_source import (
     text,
     typed,
 )
-from mlirad.dialect.core.op import Given, op
+from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import Complex, Flag, Real, compare, number, scalar_op
 from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, booleans, require_same

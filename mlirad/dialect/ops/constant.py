@@ -13,12 +13,13 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def, var_operand_def
 
 from mlirad.dialect.core import intervals, types
+from mlirad.dialect.core.answers import Generic, Upstream
 from mlirad.dialect.core.attributes import dense, value_of
 from mlirad.dialect.core.derivative import InertOp, LinearOp
 from mlirad.dialect.core.expr import Expr, constant, emit, insert, sum_of
 from mlirad.dialect.core.intervals import Integer, Interval
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, dtype_name, literal, shape_text, text
-from mlirad.dialect.core.op import Generic, NdOp, PureOp, Upstream, op
+from mlirad.dialect.core.op import NdOp, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import number
 from mlirad.dialect.core.upstream import empty, filled

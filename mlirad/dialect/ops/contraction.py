@@ -13,10 +13,11 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Generic, Given
 from mlirad.dialect.core.derivative import BilinearOp, total
 from mlirad.dialect.core.expr import Expr, emit, ones_like
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, infix, text
-from mlirad.dialect.core.op import Generic, Given, PureOp, op
+from mlirad.dialect.core.op import PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import Complex, plus, scalar_op
 from mlirad.dialect.ops.elementwise import numbers

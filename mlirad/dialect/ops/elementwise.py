@@ -9,10 +9,11 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Generic, Given
 from mlirad.dialect.core.derivative import OneOperandOp, TwoOperandsOp, total
 from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText
-from mlirad.dialect.core.op import Generic, Given, PureOp
+from mlirad.dialect.core.op import PureOp
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import Complex
 from mlirad.errors import DTypeError, ShapeError

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, OpResult, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
 
 from mlirad.dialect.core import intervals, types
+from mlirad.dialect.core.answers import Generic, Given, SizeOf, Upstream
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import InertOp, LinearOp, OneOperandOp
 from mlirad.dialect.core.expr import Expr, dim, emit, insert, sum_of, unknown_dims
@@ -30,7 +31,7 @@ from mlirad.dialect.core.numpy_source import (
     text,
     tuple_of,
 )
-from mlirad.dialect.core.op import Generic, Given, NdOp, PureOp, SizeOf, Upstream, op
+from mlirad.dialect.core.op import NdOp, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import filled, reshaped
 from mlirad.errors import DTypeError, ShapeError

@@ -14,12 +14,13 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def
 
 from mlirad.dialect.core import intervals, types
+from mlirad.dialect.core.answers import Generic, Given
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import OneOperandOp
 from mlirad.dialect.core.expr import Expr, emit, sum_of, where
 from mlirad.dialect.core.intervals import HIGHEST, Integer, Interval
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, dtype_name, literal, shape_text
-from mlirad.dialect.core.op import Generic, Given, PureOp, op
+from mlirad.dialect.core.op import PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import plus, scalar_op
 from mlirad.dialect.ops.choice import annihilated

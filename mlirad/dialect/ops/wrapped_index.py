@@ -12,11 +12,12 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def
 
 from mlirad.dialect.core import intervals, types
+from mlirad.dialect.core.answers import Upstream
 from mlirad.dialect.core.derivative import InertOp
 from mlirad.dialect.core.expr import Expr, insert
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, choice, infix, text
-from mlirad.dialect.core.op import PureOp, Upstream, op
+from mlirad.dialect.core.op import PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import choose, compare, number
 

@@ -21,9 +21,10 @@ from xdsl.passes import ModulePass
 
 from mlirad.dialect.arrays.gather import GatherOp, ScatterOp
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Generic
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, dim, emit, unknown_dims, where
-from mlirad.dialect.core.op import Generic, NdOp, PureOp
+from mlirad.dialect.core.op import NdOp, PureOp
 from mlirad.dialect.ops.movement import TransposeOp, broadcast
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.xdsl_support.traversal import find

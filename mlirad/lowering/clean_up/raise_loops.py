@@ -25,8 +25,9 @@ from mlirad.dialect.arrays.gather import GatherOp
 from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
 from mlirad.dialect.arrays.sum_in_order import SumInOrderOp
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Generic
 from mlirad.dialect.core.expr import Expr, apply, building, constant, emit, emit_all, insert, located, sum_of, where
-from mlirad.dialect.core.op import Generic, NdOp, read_subset, written_subset
+from mlirad.dialect.core.op import NdOp, read_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.movement import of_lanes, repeated, reshape

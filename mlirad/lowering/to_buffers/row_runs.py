@@ -17,8 +17,8 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
+from mlirad.dialect.core.answers import Dims
 from mlirad.dialect.core.effect_table import is_removable
-from mlirad.dialect.core.op import Dims
 from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.loop_body import Combiner, body_of
 

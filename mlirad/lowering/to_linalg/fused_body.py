@@ -15,8 +15,8 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from mlirad.analysis.constants import number_of
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Dims
 from mlirad.dialect.core.expr import building, insert, located
-from mlirad.dialect.core.op import Dims
 from mlirad.dialect.core.scalars import number
 from mlirad.lowering.to_linalg.fast_arithmetic import allow_fast, since
 from mlirad.lowering.to_linalg.fusion import FusionPlan, Member, is_uniform

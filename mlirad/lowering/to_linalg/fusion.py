@@ -21,10 +21,11 @@ from mlirad.analysis.constants import holds_one_number
 from mlirad.analysis.integers import size_axis
 from mlirad.analysis.moves import Lifetimes
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Composed, Dims, Generic, SizeOf, Upstream
 from mlirad.dialect.core.effect_table import is_removable
 from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.core.native import NativeCalls
-from mlirad.dialect.core.op import Composed, Dims, Generic, NdOp, SizeOf, Upstream
+from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.movement import ReshapeOp
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 

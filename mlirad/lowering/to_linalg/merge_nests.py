@@ -23,8 +23,8 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.analysis.moves import Lifetimes
+from mlirad.dialect.core.answers import Dims
 from mlirad.dialect.core.effect_table import is_removable
-from mlirad.dialect.core.op import Dims
 from mlirad.dialect.core.upstream import map_of, segments
 from mlirad.lowering.clean_up.cse import merge_equal
 from mlirad.lowering.rewriting import erase

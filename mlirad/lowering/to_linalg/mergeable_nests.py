@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from mlirad.analysis.memory import is_empty
-from mlirad.dialect.core.op import Dims
+from mlirad.dialect.core.answers import Dims
 from mlirad.lowering.loop_body import Body, body_of
 
 _MOST_OUTPUTS = 6

@@ -23,10 +23,11 @@ from mlirad.analysis.bounds import element_bound, note_bound, noted_bound
 from mlirad.analysis.memory import NATIVE, takes
 from mlirad.dialect.ad.tape import SLOT
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import SizeOf
 from mlirad.dialect.core.effect_table import is_removable
 from mlirad.dialect.core.expr import building, current_location, insert, insertion_point, located
 from mlirad.dialect.core.native import NativeCalls
-from mlirad.dialect.core.op import DIALECTS, NdOp, SizeOf, written_subset
+from mlirad.dialect.core.op import DIALECTS, NdOp, written_subset
 from mlirad.dialect.core.scalars import number
 from mlirad.dialect.core.upstream import as_index, empty, filled, generic, size_of_axis, written
 from mlirad.errors import CompileError

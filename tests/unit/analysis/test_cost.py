@@ -9,8 +9,9 @@ from xdsl.ir import Block, Operation
 
 from mlirad.analysis import cost
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Generic
 from mlirad.dialect.core.expr import building
-from mlirad.dialect.core.op import Generic, NdOp
+from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.nd import Nd
 from mlirad.errors import CompileError
 

@@ -26,9 +26,10 @@ from mlirad.dialect.arrays.indexed_op import constant_indices
 from mlirad.dialect.arrays.slices import AddSliceOp, ExtractSliceOp, InsertSliceOp
 from mlirad.dialect.core import op as ops
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Composed, Cotangent, Given
 from mlirad.dialect.core.derivative import TwoOperandsOp, only
 from mlirad.dialect.core.expr import Expr, constant, emit, insert, sum_of, zeros_like
-from mlirad.dialect.core.op import Composed, Cotangent, Given, NdOp, PureOp, op_classes, read_subset, written_subset
+from mlirad.dialect.core.op import NdOp, PureOp, op_classes, read_subset, written_subset
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.core.upstream import as_indices

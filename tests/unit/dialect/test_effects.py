@@ -22,10 +22,11 @@ from mlirad.dialect.ad.notes import CHECKPOINT
 from mlirad.dialect.ad.tape import TapeOp, new_tape
 from mlirad.dialect.core import op as ops
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Upstream
 from mlirad.dialect.core.derivative import OneOperandOp
 from mlirad.dialect.core.effect_table import TABLE, Effect, Rule, Verb, effect_of, may, rule
 from mlirad.dialect.core.expr import Expr, constant, emit
-from mlirad.dialect.core.op import NdOp, Upstream
+from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.check import EffectOp
 from mlirad.dialect.ops.choice import MaximumOp

@@ -26,8 +26,9 @@ from mlirad.autodiff.tape.decision.live_versions import Reading
 from mlirad.autodiff.tape.decision.plans import Count, FromLaterTrip, ReadFinal, Recompute, Reread, Unstored
 from mlirad.autodiff.updates import places_of
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Generic
 from mlirad.dialect.core.effect_table import Rule, Verb, rule
-from mlirad.dialect.core.op import Generic, NdOp, read_subset, written_subset
+from mlirad.dialect.core.op import NdOp, read_subset, written_subset
 
 UNKNOWN_TRIPS = 100
 UNKNOWN_SIZE = 1000

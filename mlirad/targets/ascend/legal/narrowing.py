@@ -13,8 +13,9 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.answers import Generic
 from mlirad.dialect.core.expr import Expr, building, constant, emit
-from mlirad.dialect.core.op import Generic, NdOp
+from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.compare import cast
 from mlirad.lowering.rewriting import in_place_of, replace
 from mlirad.xdsl_support.traversal import ops_inside
