@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mlirad.lowering.leaf_functions import Callee, define
 from mlirad.lowering.loop_body import body_of
 from mlirad.lowering.rewriting import erase
-from mlirad.lowering.to_loops.shared_tiles import is_product
+from mlirad.lowering.to_loops.products.shared_tiles import is_product
 
 MANY = 8
 """The fewest equal nests: a call costs a few ns, and the facts about the operands' memory are lost."""

@@ -23,7 +23,8 @@ from mlirad.lowering.loop_builder import LoopBuilder, tree
 from mlirad.lowering.to_loops.expand_math import is_expanded
 from mlirad.lowering.to_loops.loop_nest import Nest
 from mlirad.lowering.to_loops.loop_schedule import Schedule, order_of, schedule_of
-from mlirad.lowering.to_loops.register_tiles import Contraction, ContractionEmitter
+from mlirad.lowering.to_loops.products.matched_product import Contraction
+from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
 from mlirad.lowering.to_loops.vectorize import NestEmitter, Values
 
 MOST_ELEMENTS = 16

@@ -1,0 +1,93 @@
+"""Recognises products of matrices among loop nests: c[i, j] += a[i, k] * b[k, j], a and b of any layout.
+
+Reads: nests whose body multiplies two inputs and adds. Writes: nothing. Leaves: nests without an i, a j or a k, for
+which the general loops are as good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from mlirad.lowering.loop_body import Body
+from mlirad.lowering.to_loops.loop_nest import Nest, Operand
+from mlirad.lowering.to_loops.products.product_blocks import DEPTH
+from mlirad.lowering.to_loops.products.shared_tiles import SharedTiles
+
+_SHORT, _MANY_SUMS = 64, 1 << 16
+"""Up to _SHORT steps of k, and from _MANY_SUMS elements on, accessing c costs as much as computing it."""
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """c[.. i .. j] += a[.. i .. k ..] * b[.. k .. j ..]; c is contiguous along j. `others` are loops around tiles."""
+
+    a: Operand
+    b: Operand
+    c: Operand
+    i: int
+    j: int
+    k: int
+    others: tuple[int, ...]
+    is_swapped: bool = False
+    """Whether a is the second factor in the nest."""
+
+    def of(self, nest: Nest) -> Contraction:
+        """The same dimensions, for a nest that is a block of the original nest."""
+        a, b, c = nest.operands
+        return replace(self, a=b, b=a, c=c) if self.is_swapped else replace(self, a=a, b=b, c=c)
+
+
+def match_contraction(nest: Nest, body: Body) -> Contraction | None:
+    """The nest as a product of matrices, one for each point of `others`; None if it is not a product."""
+    if len(nest.inputs) != 2 or len(nest.outputs) != 1 or not body.is_multiply_add:
+        return None
+    a, b, c = nest.operands
+    for operand in nest.operands:
+        terms = [s.atom for s in operand.subscripts if s.terms]
+        if not operand.is_memref or None in terms or len(set(terms)) != len(terms):
+            return None
+    j = next((d for d in nest.live if c.is_unit(d)), None)
+    if j is None:
+        return None
+    is_swapped = j in a.dimensions
+    if is_swapped:
+        a, b = b, a
+    rows = [d for d in nest.live if d in a.dimensions and d in c.dimensions and d not in b.dimensions]
+    depths = [d for d in nest.live if d in a.dimensions and d in b.dimensions and d not in c.dimensions]
+    if j in a.dimensions or j not in b.dimensions or not rows or not depths:
+        return None
+    i, k = _longest(nest, rows, c), _longest(nest, depths, b)
+    reduced = [d for d in nest.live if d not in c.dimensions]
+    if any(d not in a.dimensions | b.dimensions for d in reduced):
+        return None
+    around = [d for d in nest.live if d in c.dimensions and d not in (i, j)]
+    return Contraction(a, b, c, i, j, k, (*around, *(d for d in reduced if d != k)), is_swapped)
+
+
+def needs_no_clear(product: Contraction, nest: Nest, shared: SharedTiles | None) -> bool:
+    """Whether tiles may store their sums into a c that has only been cleared: one tile computes each element, once.
+
+    For tiles that products share, it is one more function, which only many short sums are worth.
+    """
+    k = nest.sizes[product.k]
+    if not isinstance(k, int) or k > DEPTH:
+        return False
+    if shared is not None and (k > _SHORT or prod(product.c.shape) < _MANY_SUMS):
+        return False
+    if any(d not in product.c.dimensions for d in product.others):
+        return False
+    axes = zip(product.c.subscripts, product.c.shape, strict=True)
+    return all(length == (1 if s.atom is None else nest.sizes[s.atom]) for s, length in axes)
+
+
+def _longest(nest: Nest, dimensions: Sequence[int], operand: Operand) -> int:
+    """The longest dimension; among equals, the innermost in memory."""
+    axes = [s.atom for s in operand.subscripts]
+
+    def key(d: int) -> tuple[int, int]:
+        size = nest.sizes[d]
+        return (size if isinstance(size, int) else 1 << 30, axes.index(d))
+
+    return max(dimensions, key=key)
