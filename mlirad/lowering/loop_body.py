@@ -24,7 +24,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.analysis import cost
 from mlirad.dialect.arrays.sum_in_order import IN_ORDER
-from mlirad.lowering.loop_builder import INDEX, NO_OVERFLOW_FLAGS, LoopBuilder, vector_of
+from mlirad.lowering.loop_builder import NO_OVERFLOW_FLAGS, LoopBuilder, vector_of
+from mlirad.lowering.loop_constants import INDEX
 from mlirad.xdsl_support.once_per_object import once
 
 TRAPPING = (

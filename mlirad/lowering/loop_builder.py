@@ -12,19 +12,14 @@ from contextlib import contextmanager
 from functools import cache, lru_cache, reduce
 from typing import TypeVar
 
-from xdsl.dialects import arith, func, memref, scf, vector
+from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     I64,
     DenseArrayBase,
-    DenseIntOrFPElementsAttr,
     FloatAttr,
-    IndexType,
     IntegerAttr,
-    IntegerType,
-    LocationAttr,
     MemRefType,
-    ModuleOp,
     StridedLayoutAttr,
     VectorType,
     i1,
@@ -33,11 +28,17 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from mlirad.dialect.core.upstream import segments
+from mlirad.lowering.loop_constants import INDEX, Constants, lanes_attr, top_of
 
-INDEX = IndexType()
 NO_OVERFLOW_FLAGS = arith.IntegerOverflowAttr("none")
+
+
 _Result = TypeVar("_Result")
+
+
 Index = int | SSAValue
+
+
 """A subscript or a size: a number, or a value of type index."""
 
 
@@ -57,93 +58,6 @@ def memref_of(element: Attribute, shape: tuple[int, ...], layout: StridedLayoutA
 def integers(*values: int) -> DenseArrayBase[I64]:
     """`array<i64: values>`: positions, static sizes and the like."""
     return DenseArrayBase.from_list(i64, values)
-
-
-@lru_cache(maxsize=1024)
-def _index_attr(value: int) -> IntegerAttr:
-    return IntegerAttr(value, INDEX)
-
-
-@lru_cache(maxsize=256)
-def _lanes_attr(values: tuple[int, ...], type: VectorType) -> DenseIntOrFPElementsAttr:
-    return _dense(type, values)
-
-
-def _dense(type: VectorType, values: Sequence[float]) -> DenseIntOrFPElementsAttr:
-    """The lanes' values; a single value fills all lanes."""
-    # xDSL's overloads require the class of the elements.
-    return DenseIntOrFPElementsAttr.from_list(type, values)  # pyright: ignore[reportArgumentType, reportCallIssue]
-
-
-def _digits(value: float) -> str | int:
-    """A key that distinguishes 0.0 from -0.0, which are equal as numbers."""
-    return value.hex() if isinstance(value, float) else int(value)
-
-
-@lru_cache(maxsize=4096)
-def _number_attr(key: str | int, type: Attribute) -> Attribute:
-    """The value of a scalar constant, or of a vector filled with it; a dense attribute costs as much as several ops."""
-    value = float.fromhex(key) if isinstance(key, str) else key
-    if isinstance(type, VectorType):
-        return _dense(type, [value])
-    if isinstance(type, IntegerType):
-        return IntegerAttr(int(value), type)
-    if isinstance(type, IndexType):
-        return _index_attr(int(value))
-    # Only float types remain; xDSL's overloads require one of them.
-    return FloatAttr(value, type)  # pyright: ignore[reportArgumentType, reportCallIssue]
-
-
-class Constants:
-    """The constants of a function: each is created once, at its beginning."""
-
-    def __init__(self, top: Block):
-        self._top = top
-        self._last: Operation | None = None
-        self._made: dict[Attribute, SSAValue] = {}
-        self._indices: dict[int, SSAValue] = {}
-        self._numbers: dict[tuple[str | int, Attribute], SSAValue] = {}
-
-    def of(self, value: Attribute, type: Attribute, location: LocationAttr) -> SSAValue:
-        known = self._made.get(value)
-        if known is None:
-            known = self._made[value] = self._make(value, type, location)
-        return known
-
-    def index(self, value: int, location: LocationAttr) -> SSAValue:
-        known = self._indices.get(value)
-        if known is None:
-            known = self._indices[value] = self._make(_index_attr(value), INDEX, location)
-        return known
-
-    def number(self, value: float, type: Attribute, location: LocationAttr) -> SSAValue:
-        key = (_digits(value), type)
-        known = self._numbers.get(key)
-        if known is None:
-            known = self._numbers[key] = self._make(_number_attr(*key), type, location)
-        return known
-
-    def _make(self, value: Attribute, type: Attribute, location: LocationAttr) -> SSAValue:
-        op = arith.ConstantOp.create(result_types=[type], properties={"value": value}, location=location)
-        first = self._top.first_op
-        if self._last is not None:
-            self._top.insert_op_after(op, self._last)
-        elif first is not None:
-            self._top.insert_op_before(op, first)
-        else:
-            self._top.add_op(op)
-        self._last = op
-        return op.results[0]
-
-
-def top_of(op: Operation) -> Block:
-    """The first block of the function around an op."""
-    block = op.parent
-    assert block is not None
-    while (around := block.parent_op()) is not None and not isinstance(around, func.FuncOp | ModuleOp):
-        block = around.parent
-        assert block is not None
-    return block if block.parent is None else block.parent.blocks[0]
 
 
 class LoopBuilder:
@@ -197,7 +111,7 @@ class LoopBuilder:
 
     def lanes_constant(self, values: Sequence[int], element: Attribute) -> SSAValue:
         type = vector_of(element, len(values))
-        return self.constant(_lanes_attr(tuple(values), type), type)
+        return self.constant(lanes_attr(tuple(values), type), type)
 
     # -- index arithmetic ------------------------------------------------------------------------------------------
 

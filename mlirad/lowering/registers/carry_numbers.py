@@ -23,7 +23,8 @@ from xdsl.passes import ModulePass
 
 from mlirad.dialect.core.types import itemsize
 from mlirad.dialect.core.upstream import segments
-from mlirad.lowering.loop_builder import Constants, LoopBuilder
+from mlirad.lowering.loop_builder import LoopBuilder
+from mlirad.lowering.loop_constants import Constants
 from mlirad.lowering.registers.keep_in_registers import accesses_of
 from mlirad.lowering.to_buffers.plan_arena import ALIGNMENT, OFFSET, SIZE
 from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS

@@ -34,7 +34,8 @@ from xdsl.passes import ModulePass
 from mlirad.analysis.constants import contents_of
 from mlirad.analysis.loops import block_of
 from mlirad.dialect.core.upstream import segments
-from mlirad.lowering.loop_builder import Constants, LoopBuilder
+from mlirad.lowering.loop_builder import LoopBuilder
+from mlirad.lowering.loop_constants import Constants
 from mlirad.lowering.rewriting import erase
 from mlirad.lowering.to_buffers.plan_arena import OFFSET
 from mlirad.lowering.to_loops.loop_nest import known_layout

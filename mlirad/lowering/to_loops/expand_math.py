@@ -15,7 +15,8 @@ from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirad.lowering.loop_builder import Constants, LoopBuilder
+from mlirad.lowering.loop_builder import LoopBuilder
+from mlirad.lowering.loop_constants import Constants
 from mlirad.lowering.to_loops.inverse_math import INVERSES
 from mlirad.lowering.to_loops.lanes import Lanes
 from mlirad.lowering.to_loops.powers import power

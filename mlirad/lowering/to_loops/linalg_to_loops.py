@@ -20,7 +20,8 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
 from mlirad.lowering.loop_body import Body, body_of
-from mlirad.lowering.loop_builder import Constants, LoopBuilder, top_of
+from mlirad.lowering.loop_builder import LoopBuilder
+from mlirad.lowering.loop_constants import Constants, top_of
 from mlirad.lowering.rewriting import erase
 from mlirad.lowering.to_loops.guarded_nest import GuardedNest, zero_terms_of
 from mlirad.lowering.to_loops.loop_nest import Nest, nest_of, simplify
@@ -28,8 +29,8 @@ from mlirad.lowering.to_loops.loop_schedule import schedule_of
 from mlirad.lowering.to_loops.parallel_nest import cut_of, in_blocks
 from mlirad.lowering.to_loops.products.matched_product import Contraction, match_contraction, needs_no_clear
 from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
-from mlirad.lowering.to_loops.repeated_nests import share_repeated
 from mlirad.lowering.to_loops.products.shared_tiles import SharedTiles
+from mlirad.lowering.to_loops.repeated_nests import share_repeated
 from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS, SmallNests
 from mlirad.lowering.to_loops.vectorize import NestEmitter
 from mlirad.xdsl_support.traversal import ops_inside

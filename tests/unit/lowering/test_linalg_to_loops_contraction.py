@@ -13,9 +13,8 @@ from xdsl.dialects import func, memref, vector
 from xdsl.dialects.builtin import IntegerAttr
 
 import mlirad
-from mlirad.lowering.to_loops.products import product_blocks
-from mlirad.lowering.to_loops.products import register_tiles
 from mlirad.lowering.to_loops.linalg_to_loops import LinalgToLoops
+from mlirad.lowering.to_loops.products import product_blocks, register_tiles
 
 RNG = np.random.default_rng(11)
 Sizes = dict[str, int]
