@@ -67,16 +67,17 @@ def _read_back(write: Operation, written: Slice) -> None:
     others = [use for use in written.part.uses if use.operation is not write]
     if not others or not all(_may_read_a_slice(use) and use.operation.parent is block for use in others):
         return
+    readers = {use.operation for use in others}  # the new slice reads the size of the part itself
     order = {each: number for number, each in enumerate(block.ops)}
-    last = max((use.operation for use in others), key=order.__getitem__)
-    if any(order[use.operation] < order[write] for use in others):
+    last = max(readers, key=order.__getitem__)
+    if any(order[reader] < order[write] for reader in readers):
         return
     array = write.results[0]
     if Lifetimes(block).is_taken_between(array, write, last):
         return
     with emitting(InsertPoint.after(write), write.location):
         part = written.read(Expr(array), [Expr(place) for place in written.places])
-    written.part.replace_uses_with_if(part.value, lambda use: use.operation is not write)
+    written.part.replace_uses_with_if(part.value, lambda use: use.operation in readers)
 
 
 def _may_read_a_slice(use: Use) -> bool:

@@ -42,3 +42,16 @@ func.func @read_first(%a: tensor<4xf64>, %t: tensor<8xf64>, %i: i64) -> (tensor<
   %b = nd.insert_slice %e, %t[%i] {sizes = array<i64: 4>, strides = array<i64: 1>} : tensor<4xf64> into tensor<8xf64>
   func.return %b, %d : tensor<8xf64>, tensor<4xf64>
 }
+
+// The slice has the size of what was written, which stays what it is.
+// STAYS-LABEL: func.func @of_unknown_size
+// STAYS:         %e = nd.exp %a : tensor<?xf64>
+// STAYS:         %[[SIZE:.*]] = nd.dim %e {axis = 0 : i64}
+// STAYS-NEXT:    %[[PART:.*]] = nd.extract_slice %b[%i][%[[SIZE]]]
+// STAYS-NEXT:    nd.add %[[PART]], %a
+func.func @of_unknown_size(%a: tensor<?xf64>, %t: tensor<8xf64>, %i: i64) -> (tensor<8xf64>, tensor<?xf64>) {
+  %e = nd.exp %a : tensor<?xf64>
+  %b = nd.insert_slice %e, %t[%i] {sizes = array<i64: -1>, strides = array<i64: 1>} : tensor<?xf64> into tensor<8xf64>
+  %c = nd.add %e, %a : tensor<?xf64>
+  func.return %b, %c : tensor<8xf64>, tensor<?xf64>
+}

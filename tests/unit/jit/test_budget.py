@@ -88,7 +88,8 @@ def test_the_budget_is_kept(f: Any, args: Any, array: int, share: int) -> None:
     bounded = mlirad.grad(f, checkpoint=all_of_it // share)
     found = bounded(*args)
     for one, other in zip(mlirad.tree.leaves(expected), mlirad.tree.leaves(found), strict=True):
-        np.testing.assert_array_equal(one, other)
+        # Recomputed loops may be shared by rows in other ways, which sums the same terms in another order.
+        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12 * np.max(np.abs(one)))
     memory = bounded.last_memory()
     assert memory is not None and memory <= all_of_it // share + 6 * array
 

@@ -96,7 +96,7 @@ def test_features_are_read_off_the_text() -> None:
 
 def test_a_log_of_another_generator_is_refused(tmp_path: Path) -> None:
     (tmp_path / "log").write_text('{"generator": "0123456789abcdef"}\n')
-    with pytest.raises(ValueError, match="of another generator"):
+    with pytest.raises(ValueError, match="another version of the generator"):
         run(keys(0, 1), "tensor", tmp_path / "log")
 
 
