@@ -6,7 +6,9 @@ written by hand. NumPy's product calls its BLAS, with as many threads as the env
 
 from __future__ import annotations
 
+import importlib
 import os
+import statistics
 import time
 from functools import partial
 
@@ -15,6 +17,9 @@ from harness import has, print_ratios, shortest
 
 import mlirad
 from mlirad.options import Environment
+
+WORKLOADS = ("chain", "log_sum_exp", "network", "mixture", "k_means", "attention", "cross_entropy")
+STENCILS = ("jacobi_1d", "jacobi_2d", "heat_3d", "fdtd_2d", "hdiff")
 
 
 def wave(x, y):
@@ -78,6 +83,31 @@ def print_processor_time(works):
         print(f"  {name:34s} {everyone:14.2f} us of processors, {own:10.2f} of the caller's")
 
 
+def print_workloads(rounds=3, calls=7):
+    """The gradients of `peers.py` at their largest sizes, by the clock: the shortest median of some rounds."""
+    print("gradients of programs                 one thread   all threads   faster by")
+    for name in (*WORKLOADS, *STENCILS):
+        program = importlib.import_module(f"workloads.{name}")
+        size = program.SIZES[-1]
+        arguments = program.arguments(size)
+        one = mlirad.grad(program.loss, program.ARGNUMS)
+        shared = mlirad.grad(program.loss, program.ARGNUMS, parallel=True)
+        for wanted, found in zip(one(*arguments), shared(*arguments), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * np.max(np.abs(wanted)))
+        medians = [[_median(function, arguments, calls) for function in (one, shared)] for _ in range(rounds)]
+        alone, together = map(min, zip(*medians, strict=True))
+        print(f"  {name:20s} {size:12,} {1e3 * alone:9.2f} ms  {1e3 * together:9.2f} ms   {alone / together:9.2f}")
+
+
+def _median(function, arguments, calls):
+    times = []
+    for _ in range(calls):
+        start = time.perf_counter()
+        function(*arguments)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
 def main() -> int:
     print(f"{Environment.read().threads} threads, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}\n")
     rng = np.random.default_rng(0)
@@ -97,6 +127,7 @@ def main() -> int:
     one, shared = mlirad.grad(wave), mlirad.grad(mlirad.jit(wave, parallel=True))
     works = {"mlirad": lambda: one(x, y), "mlirad, parallel=True": lambda: shared(x, y)}
     print_ratios("the same gradient of 100 elements: nothing to share", shortest(works, rounds=15))
+    print_workloads()
     return 0
 
 
