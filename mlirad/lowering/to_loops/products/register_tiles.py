@@ -7,7 +7,7 @@ A tile is `rows` x `VECTORS` vectors of c, held in registers while k runs: each 
 A row past the end repeats the last row: it computes and stores the same values. Columns past the end are masked.
 
 A product too large for the caches (`product_blocks.py`) is computed in blocks: parts of both factors are copied, into
-the order in which tiles read them.
+the order in which tiles read them (`packed_factors.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_of
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand
 from mlirad.lowering.to_loops.products.matched_product import Contraction
+from mlirad.lowering.to_loops.products.packed_factors import Masks, Panel, PlacedFactor, Slabs, pack_columns, pack_rows
 from mlirad.lowering.to_loops.products.product_blocks import DEPTH, Blocks, blocks_of, is_in_blocks
 from mlirad.lowering.to_loops.products.shared_tiles import ROWS, SharedTiles, Tile, view
 from mlirad.lowering.to_loops.scratch import scratch
@@ -37,9 +38,6 @@ _SHARED_FROM = 1 << 17
 their own tiles with all strides known."""
 BLOCK_ROWS = 48
 """The fewest rows of a block, if threads share a product: so many rows pay for packing b's columns."""
-
-Masks = Sequence[SSAValue | None]
-"""The masks of a panel's vectors; None of whole ones."""
 
 
 def _is_long(sizes: Sequence[Index]) -> bool:
@@ -169,7 +167,7 @@ class ContractionEmitter:
 
         def panel(first: Index, masks: Masks) -> None:
             if self.is_packed:
-                self._pack(first, masks, start, end)
+                self._pack_columns(first, masks, (start, end))
             self._rows(first, masks, start, end, rows)
 
         self._panels(0, self.sizes[self.product.j], panel)
@@ -209,11 +207,11 @@ class ContractionEmitter:
 
             def pack(j: Index, masks: Masks) -> None:
                 self.panel_row = builder.multiply(builder.divide(builder.subtract(j, first), self.width), depth)
-                self._pack(j, masks, start, end)
+                self._pack_columns(j, masks, (start, end))
 
             def row_block(i: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
                 end_of_rows = builder.minimum(builder.add(i, blocks.rows), rows)
-                self._pack_rows(i, end_of_rows, start, end)
+                self._pack_rows((i, end_of_rows), (start, end))
 
                 def tiles(j: Index, masks: Masks) -> None:
                     self.panel_row = builder.multiply(builder.divide(builder.subtract(j, first), self.width), depth)
@@ -227,6 +225,26 @@ class ContractionEmitter:
             return ()
 
         builder.loop(0, columns, blocks.columns, (), block)
+
+    def _pack_columns(self, j: Index, masks: Masks, depths: tuple[Index, Index]) -> None:
+        product = self.product
+        assert self.panel is not None
+        factor = self._factor(product.b, product.k, product.j)
+        panel = Panel(self.panel, self.panel_row, self.lanes)
+        pack_columns(self.builder, factor, panel, depths, j, masks, self.sizes[product.j])
+
+    def _pack_rows(self, rows: tuple[Index, Index], depths: tuple[Index, Index]) -> None:
+        product = self.product
+        assert self.packed_rows is not None
+        factor = self._factor(product.a, product.i, product.k)
+        slabs = Slabs(self.packed_rows, self.rows, DEPTH)
+        pack_rows(self.builder, factor, slabs, rows, depths, is_ragged=self.is_ragged)
+
+    def _factor(self, operand: Operand, row: int, column: int) -> PlacedFactor:
+        def place(i: Index, j: Index) -> list[Index]:
+            return self._place(operand, {row: i, column: j})
+
+        return PlacedFactor(operand.value, place, operand.is_unit(row), operand.is_unit(column))
 
     # -- tiles of the module ---------------------------------------------------------------------------------------
 
@@ -364,93 +382,6 @@ class ContractionEmitter:
     def _place(self, operand: Operand, here: dict[int, Index]) -> list[Index]:
         subscripts = self.subscripts | here
         return [s.constant if s.atom is None else subscripts[s.atom] for s in operand.subscripts]
-
-    # -- the panel -------------------------------------------------------------------------------------------------
-
-    def _pack(self, j: Index, masks: Masks, start: Index, end: Index) -> None:
-        """Copies `width` columns of b, from k = start to end, into the panel: row by row, or transposed."""
-        builder, product, panel = self.builder, self.product, self.panel
-        assert panel is not None
-        if product.b.is_unit(product.j):
-
-            def copy_row(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                for v, mask in enumerate(masks):
-                    place = self._place(product.b, {product.k: k, product.j: builder.add(j, v * self.lanes)})
-                    value = builder.load(product.b.value, place, self.lanes, mask)
-                    builder.store(value, panel, [self._in_panel(k, start), v * self.lanes])
-                return ()
-
-            builder.loop(start, end, 1, (), copy_row)
-            return
-        last = builder.subtract(self.sizes[product.j], 1)
-        is_whole = all(mask is None for mask in masks)
-        type = vector_of(self.element, self.lanes)
-
-        is_along_k = product.b.is_unit(product.k)
-
-        def copy_columns(column: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            first = builder.add(j, column)
-            there = [builder.add(first, lane) for lane in range(self.lanes)]
-            there = there if is_whole else [builder.minimum(each, last) for each in there]
-
-            def copy(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                value = builder.number(0, type)
-                for lane, each in enumerate(there):
-                    place = self._place(product.b, {product.k: k, product.j: each})
-                    value = builder.put(builder.load(product.b.value, place), value, lane)
-                builder.store(value, panel, [self._in_panel(k, start), column])
-                return ()
-
-            def copy_square(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                places = [self._place(product.b, {product.k: k, product.j: each}) for each in there]
-                columns = [builder.load(product.b.value, place, self.lanes) for place in places]
-                for step, value in enumerate(builder.transposed(columns)):
-                    builder.store(value, panel, [self._in_panel(builder.add(k, step), start), column])
-                return ()
-
-            middle = start
-            if is_along_k and self.lanes > 2:
-                middle = builder.add(start, builder.round_down(builder.subtract(end, start), self.lanes))
-                builder.loop(start, middle, self.lanes, (), copy_square)
-            builder.loop(middle, end, 1, (), copy)
-            return ()
-
-        builder.loop(0, self.width, self.lanes, (), copy_columns)
-
-    def _pack_rows(self, first: Index, last: Index, start: Index, end: Index) -> None:
-        """Copies rows of a, from k = start to end: those of a tile side by side, a row past the end as the last one."""
-        builder, product, packed = self.builder, self.product, self.packed_rows
-        assert packed is not None
-        type, end_of_rows = vector_of(self.element, self.rows), builder.subtract(last, 1)
-        is_side_by_side = product.a.is_unit(product.i)
-
-        def copy_tile(i: Index, *, is_whole: bool) -> Sequence[SSAValue]:
-            there = [builder.add(i, row) for row in range(self.rows)]
-            there = there if is_whole else [builder.minimum(row, end_of_rows) for row in there]
-            base = builder.multiply(builder.divide(builder.subtract(i, first), self.rows), DEPTH)
-
-            def copy(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                if is_side_by_side and is_whole:
-                    place = self._place(product.a, {product.i: i, product.k: k})
-                    value = builder.load(product.a.value, place, self.rows)
-                else:
-                    value = builder.number(0, type)
-                    for lane, row in enumerate(there):
-                        place = self._place(product.a, {product.i: row, product.k: k})
-                        value = builder.put(builder.load(product.a.value, place), value, lane)
-                builder.store(value, packed, [builder.add(base, builder.subtract(k, start)), 0])
-                return ()
-
-            builder.loop(start, end, 1, (), copy)
-            return ()
-
-        if not self.is_ragged:
-            builder.loop(first, last, self.rows, (), lambda i, _: copy_tile(i, is_whole=True))
-            return
-        whole = builder.multiply(builder.divide(builder.subtract(last, first), self.rows), self.rows)
-        middle = builder.add(first, whole)
-        builder.loop(first, middle, self.rows, (), lambda i, _: copy_tile(i, is_whole=True))
-        builder.loop(middle, last, self.rows, (), lambda i, _: copy_tile(i, is_whole=False))
 
 
 def _row_count(size: Index, vector_bytes: int, *, is_packed: bool) -> int:
