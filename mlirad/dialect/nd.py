@@ -28,6 +28,7 @@ from mlirad.dialect.functions import (  # noqa: F401  (as the families above)
 )
 from mlirad.dialect.layers import windows  # noqa: F401  (as the families above)
 from mlirad.dialect.linear_algebra import (  # noqa: F401  (as the families above)
+    cholesky_ops,
     determinant_ops,
     eigen_ops,
     fourier_ops,

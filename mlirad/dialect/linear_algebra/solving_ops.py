@@ -1,4 +1,4 @@
-"""Systems of linear equations, inverses, determinants and Cholesky factors."""
+"""Systems of linear equations, inverses and logarithms of determinants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called
 from mlirad.dialect.core.op import op
 from mlirad.dialect.functions.complex_parts import ImagOp
 from mlirad.dialect.linear_algebra import matrix_algebra as m
-from mlirad.dialect.linear_algebra.loop_op import WORK, AdjointOp, LoopOp
+from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp
 from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.movement import TransposeOp, repeated, reshape
 from mlirad.library.linalg import loops
@@ -141,63 +141,3 @@ class SlogdetOfComplexOp(LoopOp):
             return None, None
         trace = m.inner(m.transposed(inverse(a)), da)
         return sign * m.imaginary(trace), m.real(trace)
-
-
-class CholeskyOp(AdjointOp, LoopOp):
-    """A Cholesky factor. One triangle of a is read. The derivative with respect to the other triangle is 0, and so is
-    that with respect to the imaginary part of the diagonal."""
-
-    a = operand_def()
-    factor = result_def()
-    failed = result_def()
-    assembly_format = "$a attr-dict `:` functional-type(operands, results)"
-
-
-@op(loops.cholesky_lower, cost=WORK, inert=(1,), complex=True)
-class CholeskyLowerOp(CholeskyOp):
-    """L with L @ L.T.conj() = a: L' = L @ half(L^-1 @ a' @ L.T.conj()^-1), where half takes the lower triangle and half
-    of the diagonal (Murray 2016, "Differentiation of the Cholesky decomposition", section 3)."""
-
-    name = "nd.cholesky_lower"
-    LOOP: ClassVar = "cholesky_lo"
-
-    def adjoints(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
-        g, factor = gs[0], outs[0]
-        return (None if g is None else m.cotangent_of_lower(_cotangent(factor, m.lower(g))),)
-
-    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
-        (da,), factor = given, outs[0]
-        return None if da is None else _tangent(factor, m.hermitian_of_lower(da)), None
-
-
-@op(loops.cholesky_upper, cost=WORK, inert=(1,), complex=True)
-class CholeskyUpperOp(CholeskyOp):
-    """U with U.T.conj() @ U = a, by the rules of the lower factor U.T.conj()."""
-
-    name = "nd.cholesky_upper"
-    LOOP: ClassVar = "cholesky_up"
-
-    def adjoints(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
-        g, factor = gs[0], outs[0]
-        if g is None:
-            return (None,)
-        return (m.cotangent_of_upper(_cotangent(m.adjoint(factor), m.lower(m.adjoint(g)))),)
-
-    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
-        (da,), factor = given, outs[0]
-        if da is None:
-            return None, None
-        return m.adjoint(_tangent(m.adjoint(factor), m.hermitian_of_upper(da))), None
-
-
-def _tangent(factor: Expr, da: Expr) -> Expr:
-    """L' for a Hermitian a'."""
-    inner = solved(factor, m.adjoint(solved(factor, da)))
-    return m.times(factor, m.half_lower(inner))
-
-
-def _cotangent(factor: Expr, g: Expr) -> Expr:
-    """The cotangent of a Hermitian a, given that of L."""
-    upper = m.adjoint(factor)
-    inner = m.half_lower(m.adjoint_times(factor, g))
-    return solved(upper, m.adjoint(solved(upper, m.adjoint(inner))))

@@ -52,6 +52,7 @@ from mlirad.dialect.functions import (
 )
 from mlirad.dialect.layers.windows import OverlapOp, WindowsOp
 from mlirad.dialect.linear_algebra import (
+    cholesky_ops,
     determinant_ops,
     eigen_ops,
     least_squares_ops,
@@ -192,7 +193,7 @@ GATHERED = (  # an array, the values at its indices, the index arrays, and their
     (_x(3), _positive(0), (np.array([], np.int64),), {"axes": (0,), "at": 0}),
     (_x(0, 3), _positive(0, 5), (AGAIN,), {"axes": (1,), "at": 1}),
 )
-SL_, LS, DO, EI = solving_ops, least_squares_ops, determinant_ops, eigen_ops
+CH, SL_, LS, DO, EI = cholesky_ops, solving_ops, least_squares_ops, determinant_ops, eigen_ops
 SY, SV, QR = symmetric_ops, singular_value_ops, qr_ops
 _skewed = np.array([[0.7, 0.2, -0.4], [1.1, 1.3, 0.5], [-0.6, 0.9, 2.1]])
 POSITIVE = np.stack([_skewed @ _skewed.T, np.diag([1.0, 2.5, 4.0]) + 0.3])  # definite, of eigenvalues that differ
@@ -200,7 +201,7 @@ TALL, WIDE = np.stack([_skewed[:, :2], _x(3, 2)]), _skewed[None, :2]
 LEAST = (_skewed[:, :2], _x(3, 2), np.asarray(1e-12))
 LINEAR = (  # ops on matrices, and operands
     (SL_.SolveOp, (POSITIVE, _x(2, 3, 2))),
-    *((op, (POSITIVE,)) for op in (SL_.InvOp, SL_.SlogdetOp, SL_.CholeskyLowerOp, SL_.CholeskyUpperOp)),
+    *((op, (POSITIVE,)) for op in (SL_.InvOp, SL_.SlogdetOp, CH.CholeskyLowerOp, CH.CholeskyUpperOp)),
     *((op, (POSITIVE,)) for op in (SY.EighLowerOp, SY.EighUpperOp, SY.EigvalshLowerOp, SY.EigvalshUpperOp)),
     *((DO.DetOp, (x,)) for x in (POSITIVE, _x(0, 0))),
     (DO.CofactorsOp, (POSITIVE,)),
@@ -214,7 +215,7 @@ LINEAR = (  # ops on matrices, and operands
 COMPLEX = POSITIVE + 0.25j * _skewed - 0.25j * _skewed.T  # (the derivatives: tests/unit/library)
 OF_COMPLEX_MATRICES = (
     (SL_.SlogdetOfComplexOp, (COMPLEX,)),
-    (SL_.CholeskyUpperOp, (COMPLEX,)),
+    (CH.CholeskyUpperOp, (COMPLEX,)),
     (EI.EigOp, (COMPLEX,)),
     (EI.EigvalsOp, (COMPLEX,)),
     (SY.EighLowerOp, (COMPLEX,)),
