@@ -34,8 +34,10 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     boundscheck: True; with False, an index out of range is undefined behaviour instead of an IndexError.
     cache: True; with False, compiled code is neither read from disk nor kept there.
     parallel: False; with True, threads share the work on large arrays: as many as `set_num_threads` or
-    MLIRAD_NUM_THREADS says, by default one for each processor. Results do not depend on their number, but sums of whole
-    arrays are rounded differently than without.
+    MLIRAD_NUM_THREADS says, by default one for each processor. Results do not depend on their number. Floating-point
+    sums that are divided among threads along a summed axis are rounded differently than without: sums of whole arrays,
+    over rows (`np.sum(x, axis=0)`, the gradient of a bias) and of few long rows, and products like `x.T @ y` with long
+    sums and few results. All else is equal to the bit.
     fastmath: False; with True, additions and multiplications may be reassociated, x * y + z rounded once, and x / y be
     x * (1 / y). nan, infinity and the sign of zero mean what they do without.
 

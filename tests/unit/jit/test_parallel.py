@@ -165,11 +165,12 @@ VALUES = {
     "places": (places, [(N,)], np.float64),
     "affine": (affine, [(70, 90), (300, 70), (90,)], np.float64),
     "affine of f32": (affine, [(70, 96), (300, 70), (96,)], np.float32),
-    "rows": (rows, [(300, 70)], np.float64),
+    "rows": (rows, [(600, 500)], np.float64),
     "sums": (sums, [(N // 5, 5)], np.float64),
     "inner": (inner, [(N // 5, 5), (N // 5, 7)], np.float64),
 }
-IN_ANOTHER_ORDER = {"sums", "inner", "rows"}  # sums of blocks; or one thread has merged nests, with fewer partial sums
+# By what docs/running.md promises: the results that are sums with few results. All others are equal to the bit.
+IN_ANOTHER_ORDER = {"sums": {0, 3, 5}, "inner": {0}}
 
 
 def arrays(shapes: Sequence[tuple[int, ...]], dtype: Any) -> list[np.ndarray]:
@@ -177,14 +178,19 @@ def arrays(shapes: Sequence[tuple[int, ...]], dtype: Any) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_values_are_those_of_one_thread(name: str) -> None:
+def test_values_are_those_of_one_thread(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     function, shapes, dtype = VALUES[name]
+    if name == "rows":
+        monkeypatch.setattr(parallel_nest, "BLOCK", cost.SHARED)
     args = arrays(shapes, dtype)
+    if name in IN_ANOTHER_ORDER:
+        args = [np.abs(each) for each in args]  # nothing cancels in the sums
     found, wanted = both(function, *args)
     relative, absolute = (1e-4, 1e-5) if dtype == np.float32 else (1e-10, 1e-12)
     listed = [each if isinstance(each, tuple) else (each,) for each in (found, wanted, function(*args))]
-    for mine, other, numpy in zip(*listed, strict=True):
-        np.testing.assert_allclose(mine, other, rtol=1e-13 if name in IN_ANOTHER_ORDER else 0.0)
+    for place, (mine, other, numpy) in enumerate(zip(*listed, strict=True)):
+        is_exact = place not in IN_ANOTHER_ORDER.get(name, ())
+        np.testing.assert_allclose(mine, other, rtol=0.0 if is_exact else 1e-13)
         np.testing.assert_allclose(mine, numpy, rtol=relative, atol=absolute)
 
 
@@ -193,10 +199,16 @@ def test_gradients_are_those_of_one_thread(function: Callable[..., Any], dtype: 
     args = arrays([(N,), (N,)] if function is energy else [(70, 90), (300, 70), (90,)], dtype)
     argnums = tuple(range(len(args)))
     found, wanted = both(function, *args, transform=lambda f: mlirad.grad(f, argnums=argnums))
-    *stored, columns = zip(found, wanted, strict=True)
-    for mine, other in stored if function is loss else (*stored, columns):
+    exact = len(args) if function is energy else 2
+    for mine, other in zip(found[:exact], wanted[:exact], strict=True):
         np.testing.assert_array_equal(mine, other)
-    np.testing.assert_allclose(*columns, rtol=1e-4, atol=1e-6)  # of loss, added up by blocks of rows
+    if function is loss:  # the gradient of the bias is a sum over rows: each order is as good as the other
+        w, x, b = (each.astype(np.float64) for each in args)
+        y = np.tanh(x @ w + b)
+        terms = 2.0 * y * (1.0 - y * y)
+        for each in (found[2], wanted[2]):
+            error = np.abs(each - np.sum(terms, axis=0))
+            assert np.all(error <= 8.0 * np.finfo(dtype).eps * np.sum(np.abs(terms), axis=0))
     if function is energy:
         x, y = args
         factor = 2.0 * (np.sin(x) * y + x * x)
