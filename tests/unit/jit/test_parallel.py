@@ -216,6 +216,21 @@ def test_gradients_are_those_of_one_thread(function: Callable[..., Any], dtype: 
         np.testing.assert_allclose(found[1], factor * np.sin(x), rtol=1e-9, atol=1e-12)
 
 
+def nearest(x, centres):
+    return np.sum(np.min(np.sum((x[:, None] - centres) ** 2, axis=2), axis=1))
+
+
+def test_a_nest_that_skips_zero_terms_is_cut_into_single_points() -> None:
+    """A block of one row has no loop along the rows, which the condition of the skipped terms compares."""
+    x, centres = arrays([(40, 130), (33, 130)], np.float64)
+    found, wanted = both(nearest, x, centres, transform=lambda f: mlirad.grad(f, argnums=(0, 1)))
+    chosen = np.argmin(np.sum((x[:, None] - centres) ** 2, axis=2), axis=1)
+    terms = 2.0 * (x - centres[chosen])
+    np.testing.assert_allclose(found[0], terms, rtol=1e-13)
+    for mine, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-13, atol=1e-13)
+
+
 def test_strided_reversed_and_read_only_arguments() -> None:
     whole = RNG.normal(size=(2 * N, 2))
     for x, y in ((whole[::2, 0], whole[::-2, 1]), (whole[::-2, 1], whole[:N, 0])):
