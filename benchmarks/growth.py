@@ -24,6 +24,7 @@ import mlirad
 
 NAMES = (
     *("recurrence", "seidel_2d", "products_2d", "newton_each", "trisolve", "cholesky", "limited", "lotka_volterra"),
+    *("lu", "gramschmidt", "durbin"),
     *("row_history", "columns", "slices", "masks"),
     *("bundle_adjustment", "rigid_bodies", "runge_kutta"),
 )
