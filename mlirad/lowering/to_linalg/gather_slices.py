@@ -5,8 +5,8 @@ at indices known only at run time.
 
 Where all the slices overlap, each element is the sum of its old value and of one element of each added array, in the
 order of the additions. So only the number of memory accesses changes. Strips remain at the borders: along the last axis
-they are also sums; along the other axes they get their additions one by one. If the array was set to one number there
-before, that number is the old value, and only the strips are set. A part that a few cheap ops compute from a slice is
+they are also sums; along the other axes they get their additions one by one. If the array was set there before, what
+was put there is the old value, and only the strips are set. A part that a few cheap ops compute from a slice is
 computed where it is added, without an array.
 """
 
@@ -22,11 +22,11 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
-from mlirad.dialect.core.expr import Expr, full
+from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.core.subset import Change
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.lowering.to_linalg.slice_terms import Terms, erase_unused
-from mlirad.lowering.to_linalg.slice_writes import Box, SliceWrite, number_in, places, write_of
+from mlirad.lowering.to_linalg.slice_writes import Box, SliceWrite, places, write_of
 from mlirad.xdsl_support.traversal import ops_inside
 
 _FEWEST = 1 << 12
@@ -103,7 +103,7 @@ class GatherSlices(ModulePass):
             if found is None or found.change is not Change.ADDED or _is_continued(found):
                 continue
             for group in _groups(_chain(found)):
-                if len(group.writes) + (group.cleared is not None) > 1 and group.common.count >= self.least:
+                if len(group.all_writes) > 1 and group.common.count >= self.least:
                     group.gather()
 
 
@@ -114,59 +114,66 @@ def _is_continued(write: SliceWrite) -> bool:
 
 
 def _chain(last: SliceWrite) -> list[SliceWrite]:
-    """The additions to one array that end with `last`, and the clear before them, if there is one."""
+    """The additions to one array that end with `last`, and what was put there before them, if anything."""
     chain = [last]
     while isinstance(before := chain[0].array.owner, Operation):
         write = write_of(before)
-        if write is None or not chain[0].continues(write) or not (write.clears or write.change is Change.ADDED):
+        if write is None or not chain[0].continues(write):
             break
         chain.insert(0, write)
-        if write.clears:
+        if write.change is Change.REPLACED:
             break
     return chain
 
 
 def _groups(chain: Sequence[SliceWrite]) -> list[_Group]:
     """Consecutive additions to slices that mostly overlap; the last group first."""
-    cleared = chain[0] if chain[0].clears else None
+    put = chain[0] if chain[0].change is Change.REPLACED else None
     groups: list[_Group] = []
-    for write in chain if cleared is None else chain[1:]:
+    for write in chain if put is None else chain[1:]:
         common = groups[-1].common.shared_with(write.box) if groups else write.box
         if groups and all(common.mostly_in(each.box) for each in (*groups[-1].writes, write)):
             groups[-1] = _Group([*groups[-1].writes, write], common)
         else:
             groups.append(_Group([write], write.box))
-    if cleared is not None and cleared.box.holds(groups[0].common):
-        groups[0] = _Group(groups[0].writes, groups[0].common, cleared)
+    if put is not None:
+        groups[0] = _with_put(groups[0], put)
     return groups[::-1]
+
+
+def _with_put(group: _Group, put: SliceWrite) -> _Group:
+    """The group with the op that sets the array, if the sum can compute what is put there."""
+    common = group.common.shared_with(put.box)
+    found = _Group(group.writes, common, put)
+    is_most = all(common.mostly_in(each.box) for each in group.writes)
+    return found if is_most and Terms(found.all_writes).is_computed(put) else group
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Additions that become one sum. common: the part that they share. cleared: the op that clears the array there
-    before."""
+    """Additions that become one sum. common: the part that they share. put: the op that sets the array there before."""
 
     writes: Sequence[SliceWrite]
     common: Box
-    cleared: SliceWrite | None = None
+    put: SliceWrite | None = None
 
     @property
-    def _all_writes(self) -> list[SliceWrite]:
-        return [*([] if self.cleared is None else [self.cleared]), *self.writes]
+    def all_writes(self) -> list[SliceWrite]:
+        return [*([] if self.put is None else [self.put]), *self.writes]
 
     def gather(self) -> None:
         last = self.writes[-1].op
-        terms = Terms(self.writes)
+        terms = Terms(self.all_writes)
         with in_place_of(last):
-            array = Expr(self._all_writes[0].array)
-            for write in self._all_writes:
+            array = Expr(self.all_writes[0].array)
+            for write in self.all_writes:
                 for strip in write.box.strips_around(self.common):
-                    put = insert_slice if write is self.cleared else add_slice
-                    array = put(terms.of(write, strip), array, places(strip.starts))
+                    change = insert_slice if write is self.put else add_slice
+                    array = change(terms.of(write, strip), array, places(strip.starts))
             for cell in self._cells():
                 array = insert_slice(self._sum(cell, array, terms), array, places(cell.starts))
         replace(last, [array.value])
-        writes = self._all_writes
+        writes = self.all_writes
         for write in writes[-2::-1]:
             erase(write.op)
         for part in dict.fromkeys(write.part for write in writes):
@@ -175,7 +182,7 @@ class _Group:
     def _cells(self) -> Iterator[Box]:
         """The parts along the last axis, each with its own set of overlapping slices, between the strips of other
         axes."""
-        boxes = [write.box for write in self._all_writes]
+        boxes = [write.box for write in self.all_writes]
         edges = sorted({each for box in boxes for each in (box.starts[-1], box.ends[-1])})
         last = len(self.common.starts) - 1
         cells = [self.common.along(last, low, high) for low, high in pairwise(edges)]
@@ -184,8 +191,8 @@ class _Group:
 
     def _sum(self, cell: Box, array: Expr, terms: Terms) -> Expr:
         """The elements of a cell after all additions."""
-        if self.cleared is not None and self.cleared.box.holds(cell):
-            total = full(number_in(self.cleared.part), cell.sizes)
+        if self.put is not None and self.put.box.holds(cell):
+            total = terms.of(self.put, cell)
         else:
             total = extract_slice(array, places(cell.starts), cell.sizes)
         for write in self.writes:

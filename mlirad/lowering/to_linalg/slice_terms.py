@@ -46,11 +46,15 @@ class Terms:
             if _slice(source) is not None or shared.count(source) > 1 or _is_read_elsewhere(source, ops)
         }
 
+    def is_computed(self, write: SliceWrite) -> bool:
+        """Whether what is put at the write's box is computed in the sum, and has no array."""
+        return write.part in self._sources or holds_one_number(write.part)
+
     def of(self, write: SliceWrite, box: Box) -> Expr:
         """What the array that is put at the write's box has in another box."""
         starts = [start - first for start, first in zip(box.starts, write.box.starts, strict=True)]
         part = write.part
-        if part in self._sources or holds_one_number(part):
+        if self.is_computed(write):
             return _computed(part, self._sources.get(part), starts, box.sizes, {})
         return Expr(part) if box == write.box else extract_slice(Expr(part), places(starts), box.sizes)
 

@@ -43,6 +43,23 @@ func.func @cleared(%s: tensor<6xf64>, %t: tensor<8xf64>, %zero: f64) -> tensor<8
   func.return %b : tensor<8xf64>
 }
 
+// What was put there before is the first part of the sum, if it is computed of what is added: it needs no array.
+// CHECK-LABEL: func.func @put
+// CHECK-NOT:     tensor<6xf64> into
+// CHECK-NOT:     nd.neg {{.*}} : tensor<6xf64>
+// CHECK:         %[[OLD:.*]] = nd.neg {{.*}} : tensor<5xf64>
+// CHECK:         nd.add %[[OLD]], %{{.*}} : tensor<5xf64>
+// CHECK:         func.return
+func.func @put(%u: tensor<6xf64>, %t: tensor<7xf64>) -> tensor<7xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %s = nd.exp %u : tensor<6xf64>
+  %n = nd.neg %s : tensor<6xf64>
+  %a = nd.insert_slice %n, %t[%c0] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<7xf64>
+  %b = nd.add_slice %s, %a[%c1] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<7xf64>
+  func.return %b : tensor<7xf64>
+}
+
 // Another array at the same place is a part of the sum. Half of a slice computed of a slice is computed where it is added.
 // CHECK-LABEL: func.func @several
 // CHECK-NOT:     nd.mul {{.*}} : tensor<6xf64>

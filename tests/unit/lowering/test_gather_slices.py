@@ -40,9 +40,8 @@ def stencil(seed: int) -> tuple[ModuleOp, list[Any]]:
         halves = full(constant(0.5, types.F64), sizes)
         added = [part, extract_slice(whole, places(sizes), sizes) * halves, part * part]
         if random.random() < 0.6:
-            array = insert_slice(
-                full(constant(random.choice([0.0, -0.0, 2.0]), types.F64), sizes), array, places(sizes)
-            )
+            filled = full(constant(random.choice([0.0, -0.0, 2.0]), types.F64), sizes)
+            array = insert_slice(random.choice([filled, *added]), array, places(sizes))
         for _ in range(random.randint(1, 5)):
             value = random.choice(added)
             if random.random() < 0.3:  # of another size
