@@ -16,6 +16,7 @@ from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     I64,
+    BoolAttr,
     DenseArrayBase,
     FloatAttr,
     IntegerAttr,
@@ -23,14 +24,17 @@ from xdsl.dialects.builtin import (
     StridedLayoutAttr,
     VectorType,
     i1,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from mlirad.dialect.core.upstream import segments
 from mlirad.lowering.loop_constants import INDEX, Constants, lanes_attr, top_of
+from mlirad.xdsl_support.prefetch import PrefetchOp
 
 NO_OVERFLOW_FLAGS = arith.IntegerOverflowAttr("none")
+_NEAREST = IntegerAttr(3, i32)  # the first-level cache
 
 
 _Result = TypeVar("_Result")
@@ -292,6 +296,16 @@ class LoopBuilder:
             op_class = vector.StoreOp if isinstance(value.type, VectorType) else memref.StoreOp
             operands = [value, buffer, *places]
         self.place(op_class.create(operands=operands, location=self.location))
+
+    def prefetch(self, buffer: SSAValue, subscripts: Sequence[Index], *, is_write: bool) -> None:
+        """A hint that an element, which need not exist, will soon be read, or also written."""
+        places = [self.value(subscript) for subscript in subscripts]
+        properties: dict[str, Attribute] = {
+            "isWrite": BoolAttr.from_bool(is_write),
+            "localityHint": _NEAREST,
+            "isDataCache": BoolAttr.from_bool(True),
+        }
+        self.place(PrefetchOp.create(operands=[buffer, *places], properties=properties, location=self.location))
 
     def splat(self, scalar: SSAValue, lanes: int) -> SSAValue:
         """A vector with a scalar in all lanes."""

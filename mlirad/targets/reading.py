@@ -14,12 +14,14 @@ from mlirad.dialect.nd import Nd
 from mlirad.dialect_version import require_version
 from mlirad.targets.target import Target
 from mlirad.xdsl_support.parser import PlacedParser
+from mlirad.xdsl_support.prefetch import PrefetchOp
 from mlirad.xdsl_support.remf import RemfOp
 
 
 def load_dialects(context: Context, target: Target | None = None) -> None:
     """Load mlirad's dialects, and those of the target, into the context."""
     context.load_op(RemfOp)
+    context.load_op(PrefetchOp)
     for dialect in (Nd, Ad, *(() if target is None else target.dialects())):
         context.load_dialect(dialect)
 

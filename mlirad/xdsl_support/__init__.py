@@ -8,7 +8,7 @@ The gaps of xDSL 0.74, by file; with the thread in xdslproject/xdsl if one is kn
 * `complex_fills.py`: `linalg.fill` of complex numbers, which MLIR has.
 * `generic_results.py`: text of `linalg.generic` with several results that parses back.
 * `while_locations.py`: text of `scf.while` with locations that parses back.
-* `remf.py`: the op `arith.remf`, which MLIR has.
+* `remf.py`, `prefetch.py`: the ops `arith.remf` and `memref.prefetch`, which MLIR has.
 * `effects.py`: an answer to "is this op pure?" that does not search the op's traits each time.
 * `traversal.py`: walks of the IR that are fast, and safe while a pass changes what it walks over.
 * `fast_accessors.py`: fast reading of operands and results by name; verification once for all ops that are alike.

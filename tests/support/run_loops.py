@@ -17,6 +17,7 @@ from mlirad.lowering.to_loops.expand_math import ExpandMath
 from mlirad.lowering.to_loops.linalg_to_loops import LinalgToLoops
 from mlirad.targets.cpu import CpuTarget
 from mlirad.targets.cpu.emit.module import emit_llvm
+from mlirad.xdsl_support.prefetch import PrefetchOp
 from mlirad.xdsl_support.remf import RemfOp
 
 _DIALECTS = (
@@ -36,6 +37,7 @@ def parse(text: str) -> ModuleOp:
     for dialect in _DIALECTS:
         context.load_dialect(dialect)
     context.load_op(RemfOp)
+    context.load_op(PrefetchOp)
     module = Parser(context, text).parse_module()
     module.verify()
     return module

@@ -71,6 +71,20 @@ def test_matrix_product_in_blocks(spec: str, monkeypatch: pytest.MonkeyPatch) ->
     batched = f"b{spec.replace(',', ',b').replace('->', '->b')}"
     check(batched, {"b": 2, "i": 53, "j": 67, "k": 35})
     check(spec, {"i": 48, "j": 64, "k": 32}, element="f32", vector_bytes=64)
+    if spec == "ik,kj->ij":
+        for height in (5, 7, 11):  # tiles of so many rows, transposed in squares of 8 and 4
+            check(spec, {"i": height, "j": 35, "k": 43}, element="f32", vector_bytes=64)
+
+
+def test_tiles_in_blocks_fetch_ahead() -> None:
+    """The rows of c that a tile will add to, and packed rows of a; rows of a are transposed in registers."""
+    sizes: dict[str, int | str] = {"i": 1024, "j": 64, "k": 512}
+    text = str(lowered(einsum("ik,kj->ij", sizes, "f64"), 64))
+    writes = [line for line in text.splitlines() if "memref.prefetch" in line and "isWrite = true" in line]
+    reads = [line for line in text.splitlines() if "memref.prefetch" in line and "isWrite = false" in line]
+    assert len(writes) == 3 and all("memref<1024x64xf64>" in line for line in writes)
+    assert reads and all("x12xf64>" in line for line in reads)
+    assert "vector.shuffle" in text
 
 
 def test_a_cleared_result_is_only_written() -> None:

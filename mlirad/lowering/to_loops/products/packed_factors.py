@@ -14,6 +14,9 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirad.lowering.loop_builder import Index, LoopBuilder, vector_of
 
+_SQUARE = 4
+"""The rows of the smaller ones of the squares, of rows and steps of k, that are transposed in registers."""
+
 Masks = Sequence[SSAValue | None]
 """The masks of a panel's vectors; None of whole ones."""
 
@@ -158,7 +161,13 @@ def pack_rows(
             builder.store(value, slabs.buffer, [builder.add(base, builder.subtract(k, start)), 0])
             return ()
 
-        builder.loop(start, end, 1, (), copy)
+        middle = start
+        if factor.is_along_columns and height >= _SQUARE:
+            middle = builder.add(start, builder.round_down(builder.subtract(end, start), 2 * _SQUARE))
+            for row, size in _squares(height):
+                lanes = there[row : row + size]
+                _copy_squares(builder, factor, slabs.buffer, (start, middle), lanes, (base, row))
+        builder.loop(middle, end, 1, (), copy)
         return ()
 
     if not is_ragged:
@@ -168,3 +177,33 @@ def pack_rows(
     middle = builder.add(first, whole)
     builder.loop(first, middle, height, (), lambda i, _: copy_tile(i, is_whole=True))
     builder.loop(middle, last, height, (), lambda i, _: copy_tile(i, is_whole=False))
+
+
+def _squares(height: int) -> list[tuple[int, int]]:
+    """Rows from 0 to `height`, at least _SQUARE of them, as starts and sizes of squares; the last may overlap."""
+    sizes = [2 * _SQUARE] * (height // (2 * _SQUARE))
+    rest = height - sum(sizes)
+    sizes += [_SQUARE] * -(-rest // _SQUARE)
+    starts = [sum(sizes[:number]) for number in range(len(sizes))]
+    return [(min(start, height - size), size) for start, size in zip(starts, sizes, strict=True)]
+
+
+def _copy_squares(
+    builder: LoopBuilder,
+    factor: PlacedFactor,
+    buffer: SSAValue,
+    depths: tuple[Index, Index],
+    rows: Sequence[Index],
+    corner: tuple[Index, int],
+) -> None:
+    """Copy these rows, for these k, transposed, to the buffer's row and column at the corner."""
+    (start, end), (row, column) = depths, corner
+
+    def square(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        values = [builder.load(factor.value, factor.place(each, k), len(rows)) for each in rows]
+        for step, value in enumerate(builder.transposed(values)):
+            there = builder.add(row, builder.subtract(builder.add(k, step), start))
+            builder.store(value, buffer, [there, column])
+        return ()
+
+    builder.loop(start, end, len(rows), (), square)

@@ -1,4 +1,4 @@
-"""Decides which matrix products are computed in blocks that fit in the caches, and the size of the blocks.
+"""Decides which matrix products are computed in blocks that fit in the caches, and the sizes of blocks and tiles.
 
 Reads: sizes and layouts. Writes: nothing. Leaves: other products, whose factors are read in place.
 """
@@ -7,9 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlirad.lowering.loop_builder import Index
+
 DEPTH = 256
 """The steps of k after which c is written back to memory, so that this part of b's panel stays in the first-level
 cache."""
+LINE = 64
+"""The bytes of a cache line."""
+AHEAD = 12
+"""The steps of k by which packed rows of a are fetched from the second-level cache before they are read."""
+STEPS_PER_ROW = 16
+"""The steps of k after which the next row of c is fetched."""
 _LARGE = 1 << 21
 """From this many bytes on, a does not stay in the second-level cache while it is multiplied by panels of b."""
 _SCATTERED = 1 << 18
@@ -28,14 +36,25 @@ class Blocks:
     columns: int
 
 
-def is_in_blocks(sizes: tuple[int, int, int], itemsize: int, *, is_along_k: bool) -> bool:
+def is_in_blocks(sizes: tuple[Index, Index, Index], itemsize: int, *, is_along_k: bool) -> bool:
     """Whether a product is computed in blocks. sizes: of i, j and k; is_along_k: whether a is contiguous along k."""
     i, j, k = sizes
+    if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
+        return False
     return j >= _FEWEST_COLUMNS and i * k * itemsize >= (_LARGE if is_along_k else _SCATTERED)
 
 
-def blocks_of(i: int, j: int, rows: int, width: int, itemsize: int) -> Blocks:
+def blocks_of(i: Index, j: Index, rows: int, width: int, itemsize: int) -> Blocks:
     """Blocks that consist of whole tiles of `rows` rows and `width` columns."""
+    assert isinstance(i, int) and isinstance(j, int)
     most_rows = max(1, _ROWS_BYTES // (DEPTH * itemsize * rows)) * rows
     most_columns = max(1, _COLUMNS_BYTES // (DEPTH * itemsize * width)) * width
     return Blocks(min(most_rows, -(-i // rows) * rows), min(most_columns, -(-j // width) * width))
+
+
+def rows_of_tile(size: Index, vector_bytes: int, *, is_packed: bool) -> int:
+    """Rows of a tile: what registers hold, or a little less where that wastes fewer rows at the end."""
+    most = (12 if is_packed else 8) if vector_bytes >= 64 else 6
+    if not isinstance(size, int) or size <= most:
+        return min(size, most) if isinstance(size, int) else most
+    return min(range(most, max(most // 2, 4) - 1, -1), key=lambda rows: (-size % rows) / size + 0.02 * (most - rows))

@@ -25,7 +25,16 @@ from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_o
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.packed_factors import Masks, Panel, PlacedFactor, Slabs, pack_columns, pack_rows
-from mlirad.lowering.to_loops.products.product_blocks import DEPTH, Blocks, blocks_of, is_in_blocks
+from mlirad.lowering.to_loops.products.product_blocks import (
+    AHEAD,
+    DEPTH,
+    LINE,
+    STEPS_PER_ROW,
+    Blocks,
+    blocks_of,
+    is_in_blocks,
+    rows_of_tile,
+)
 from mlirad.lowering.to_loops.products.shared_tiles import ROWS, SharedTiles, Tile, view
 from mlirad.lowering.to_loops.scratch import scratch
 
@@ -44,13 +53,6 @@ def _is_long(sizes: Sequence[Index]) -> bool:
     """Whether a product certainly takes so long that a call, and unknown strides, do not matter."""
     known = [size for size in sizes if isinstance(size, int)]
     return len(known) == len(sizes) and prod(known) > _SHARED_FROM
-
-
-def _has_blocks(product: Contraction, sizes: Sequence[Index]) -> bool:
-    i, j, k = (sizes[d] for d in (product.i, product.j, product.k))
-    if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
-        return False
-    return is_in_blocks((i, j, k), itemsize(product.a.element), is_along_k=product.a.is_unit(product.k))
 
 
 class ContractionEmitter:
@@ -82,12 +84,13 @@ class ContractionEmitter:
         while isinstance(size, int) and self.lanes >= 2 * size:
             self.lanes //= 2
         self.vectors = 1 if isinstance(size, int) and size <= self.lanes else VECTORS
-        is_blocked = not builder.is_shared and _has_blocks(contraction, nest.sizes)
-        self.rows = _row_count(nest.sizes[contraction.i], vector_bytes, is_packed=is_blocked)
-        rows = nest.sizes[contraction.i]
+        rows, depth, bytes = nest.sizes[contraction.i], nest.sizes[contraction.k], itemsize(self.element)
+        is_along_k = contraction.a.is_unit(contraction.k)
+        is_blocked = not builder.is_shared and is_in_blocks((rows, size, depth), bytes, is_along_k=is_along_k)
+        self.rows = rows_of_tile(rows, vector_bytes, is_packed=is_blocked)
         self.is_ragged = not isinstance(rows, int) or rows % self.rows != 0
         self.is_packed = self._should_pack()
-        self.blocks = self._size_of_blocks() if is_blocked else None
+        self.blocks = blocks_of(rows, size, self.rows, self.width, bytes) if is_blocked else None
         self.panel: SSAValue | None = None
         """Columns of b, `width` beside one another, for each k."""
         self.panel_row: Index = 0
@@ -103,11 +106,6 @@ class ContractionEmitter:
         elif self.is_packed:
             (self.panel,) = scratch(self.builder, memref_of(self.element, (self._depth(), self.width)))
         self._around(self.product.others)
-
-    def _size_of_blocks(self) -> Blocks:
-        i, j = self.sizes[self.product.i], self.sizes[self.product.j]
-        assert isinstance(i, int) and isinstance(j, int)
-        return blocks_of(i, j, self.rows, self.width, itemsize(self.element))
 
     @property
     def is_whole(self) -> bool:
@@ -355,6 +353,8 @@ class ContractionEmitter:
                     scalar = builder.load(product.a.value, self._place(product.a, {product.i: row, product.k: k}))
                 else:
                     place = builder.add(packed, builder.subtract(k, start))
+                    if number * itemsize(self.element) % LINE == 0:
+                        builder.prefetch(self.packed_rows, [builder.add(place, AHEAD), number], is_write=False)
                     scalar = builder.load(self.packed_rows, [place, number])
                 wide = builder.splat(scalar, lanes)
                 for v in range(self.vectors):
@@ -362,31 +362,36 @@ class ContractionEmitter:
                     results.append(builder.op(vector.FMAOp, [wide, across[v], value], type))
             return results
 
-        totals = builder.loop(start, end, 1, totals, step)
+        def steps(first: Index, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            self._prefetch_row(rows, columns, builder.divide(builder.subtract(first, start), STEPS_PER_ROW))
+            return builder.loop(first, builder.minimum(builder.add(first, STEPS_PER_ROW), end), 1, values, step)
+
+        if packed is None:
+            totals = builder.loop(start, end, 1, totals, step)
+        else:
+            totals = builder.loop(start, end, STEPS_PER_ROW, totals, steps)
         if is_late and not self.is_first:
             totals = [builder.op(arith.AddfOp, pair, type) for pair in zip(old(), totals, strict=True)]
         for total, place, mask in zip(totals, places, masks_of, strict=True):
             builder.store(total, product.c.value, place, mask)
 
+    def _prefetch_row(self, rows: Sequence[Index], columns: Sequence[Index], number: Index) -> None:
+        """While the sums run, rows of c come into the cache, one after the other: many at once would wait."""
+        builder, product = self.builder, self.product
+        row = builder.minimum(builder.add(rows[0], number), rows[-1])
+        for column in (*columns, builder.add(columns[-1], self.lanes - 1)):
+            place = self._place(product.c, {product.i: row, product.j: column})
+            builder.prefetch(product.c.value, place, is_write=True)
+
     def _b(self, k: Index, start: Index, v: int, column: Index, mask: SSAValue | None) -> SSAValue:
         builder, product = self.builder, self.product
         if self.panel is not None:
-            return builder.load(self.panel, [self._in_panel(k, start), v * self.lanes], self.lanes)
+            row = builder.add(self.panel_row, builder.subtract(k, start))
+            return builder.load(self.panel, [row, v * self.lanes], self.lanes)
         return builder.load(
             product.b.value, self._place(product.b, {product.k: k, product.j: column}), self.lanes, mask
         )
 
-    def _in_panel(self, k: Index, start: Index) -> Index:
-        return self.builder.add(self.panel_row, self.builder.subtract(k, start))
-
     def _place(self, operand: Operand, here: dict[int, Index]) -> list[Index]:
         subscripts = self.subscripts | here
         return [s.constant if s.atom is None else subscripts[s.atom] for s in operand.subscripts]
-
-
-def _row_count(size: Index, vector_bytes: int, *, is_packed: bool) -> int:
-    """Rows of a tile: what registers hold, or a little less where that wastes fewer rows at the end."""
-    most = (12 if is_packed else 8) if vector_bytes >= 64 else 6
-    if not isinstance(size, int) or size <= most:
-        return min(size, most) if isinstance(size, int) else most
-    return min(range(most, max(most // 2, 4) - 1, -1), key=lambda rows: (-size % rows) / size + 0.02 * (most - rows))

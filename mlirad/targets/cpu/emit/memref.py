@@ -35,6 +35,7 @@ from mlirad.targets.cpu.emit.descriptor import (
 from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, Rule, quoted, symbol
 from mlirad.targets.cpu.emit.llvm_types import alignment, bits_of, byte_size, constant_bytes, llvm_type, memory_type
 from mlirad.targets.cpu.runtime import MEMORY_ERROR
+from mlirad.xdsl_support.prefetch import PrefetchOp
 
 ALIGNMENT = 64
 LARGEST_STACK = 1 << 14  # bytes of the stack that a function may use for arrays
@@ -103,6 +104,14 @@ def emit_store(e: FunctionEmitter, op: memref.StoreOp) -> None:
     pointer = address(e, e.memref(target), e.words(indices))
     word = to_memory(e, e.word(value), type)
     e.line(f"store {memory_type(type)} {word}, ptr {pointer}, align {byte_size(type)}{access(e, target)}")
+
+
+def emit_prefetch(e: FunctionEmitter, op: PrefetchOp) -> None:
+    pointer = address(e, e.memref(op.memref), e.words(op.indices), is_masked=True)
+    name = "llvm.prefetch.p0"
+    callee = e.module.declare(name, f"declare void @{name}(ptr, i32, i32, i32)")
+    is_write, locality = int(bool(op.isWrite)), op.localityHint.value.data
+    e.line(f"call void {callee}(ptr {pointer}, i32 {is_write}, i32 {locality}, i32 {int(bool(op.isDataCache))})")
 
 
 # memory
@@ -325,6 +334,7 @@ def emit_assume_alignment(e: FunctionEmitter, op: memref.AssumeAlignmentOp) -> N
 RULES: dict[type[Operation], Rule] = {
     memref.LoadOp: emit_load,
     memref.StoreOp: emit_store,
+    PrefetchOp: emit_prefetch,
     memref.AllocOp: emit_alloc,
     memref.AllocaOp: emit_alloca,
     memref.DeallocOp: emit_dealloc,
