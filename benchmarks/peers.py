@@ -40,7 +40,8 @@ import mlirad
 STENCILS = ("jacobi_1d", "jacobi_2d", "heat_3d", "fdtd_2d", "hdiff")
 ARRAYS = ("chain", "log_sum_exp", "cross_entropy", "network", "mixture", "attention", "k_means", *STENCILS)
 FACTORS = ("cholesky", "lu", "gramschmidt", "durbin", "trisolve")
-LOOPS = ("recurrence", "seidel_2d", *FACTORS, "newton_each", "lotka_volterra", "row_history", "masks")
+IN_TIME = ("lotka_volterra", "runge_kutta", "lstm", "adi", "vadv")
+LOOPS = ("recurrence", "seidel_2d", *FACTORS, "newton_each", *IN_TIME, "row_history", "masks")
 ROOT = Path(__file__).resolve().parent.parent
 NEEDED = ("jax", "torch==2.13.0", "numba", "scipy")
 ONE_THREAD = {
