@@ -327,6 +327,21 @@ class LoopBuilder:
             value = combine(self._part(value, 0, lanes), self._part(value, lanes, lanes))
         return tree([self.extract(value, lane, element) for lane in range(lanes)], combine)
 
+    def fold_rows(self, rows: Sequence[SSAValue], combine: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
+        """Combine the lanes of each of as many vectors as each has lanes, as `fold_lanes` does, into one vector."""
+        level, size = list(rows), len(rows)
+        width = size  # the lanes that a row still has
+        while width > 1:
+            half = width // 2
+            starts = [lane for lane in range(2 * size) if lane % width < half]
+            masks = integers(*starts), integers(*(lane + half for lane in starts))
+            pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
+            level = [
+                combine(*(self.op(vector.ShuffleOp, pair, pair[0].type, mask=mask) for mask in masks)) for pair in pairs
+            ]
+            width = half
+        return level[0]
+
     def transposed(self, rows: Sequence[SSAValue]) -> list[SSAValue]:
         """The columns of a square of as many vectors as each has lanes, a power of two."""
         values, size = list(rows), len(rows)

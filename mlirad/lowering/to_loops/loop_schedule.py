@@ -17,6 +17,8 @@ from mlirad.lowering.to_loops.loop_nest import Nest, Operand
 _HEAVY = 25
 """A body of at least this cost is emitted once, under a mask, rather than twice."""
 _MAX_LANES = 64
+_SHORT_ROWS = 1 << 9
+"""The largest body, in ops and their cost, of a loop over short rows that are reduced together."""
 TILE = 16
 """Elements of a strip: a transposing loop accesses this many elements of a row before it turns to the next."""
 
@@ -72,6 +74,24 @@ def schedule_of(nest: Nest, body: Body, vector_bytes: int) -> Schedule:
     is_heavy = unroll == 1 and body.cost >= _HEAVY and all(_has_masks(op.element) for op in nest.operands)
     is_fused = bool(accumulated) and len(nest.inputs) == 2 and body.is_multiply_add
     return Schedule(order, reduced, accumulated, combiners, vector, lanes, unroll, is_heavy and not fits, is_fused)
+
+
+def may_fold_rows(nest: Nest, schedule: Schedule, body: Body, rows: int) -> bool:
+    """Whether neighbouring results, each reduced along a short row of known size, may be computed together.
+
+    rows: the innermost loop around the reduction.
+    """
+    assert schedule.vector is not None
+    size, length = nest.sizes[rows], nest.sizes[schedule.vector]
+    if schedule.lanes == 1 or len(schedule.reduced) > 1 or len(schedule.accumulated) < len(nest.outputs):
+        return False
+    if not isinstance(length, int) or (isinstance(size, int) and size < schedule.lanes):
+        return False
+    if any(each is None or each.is_in_order for each in schedule.combiners):
+        return False
+    in_row = max(len(body.block.ops), body.cost) * (schedule.unroll + 1)
+    is_short = length <= 2 * schedule.unroll * schedule.lanes and in_row * schedule.lanes <= _SHORT_ROWS
+    return is_short and all(out.is_unit(rows) for out in nest.outputs)
 
 
 def _combiners(nest: Nest, body: Body, accumulated: Sequence[int]) -> tuple[Combiner | None, ...]:

@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 from mlirad.lowering.loop_body import Body, Combiner, evaluate, index_lanes, select
 from mlirad.lowering.loop_builder import Index, LoopBuilder, tree, vector_of
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand
-from mlirad.lowering.to_loops.loop_schedule import TILE, Schedule
+from mlirad.lowering.to_loops.loop_schedule import TILE, Schedule, may_fold_rows
 
 _BLOCK, _NARROW_BLOCK = 256, 64
 """Steps after which partial sums restart; fewer for float32."""
@@ -49,7 +49,10 @@ class NestEmitter:
         elif not schedule.accumulated:
             self._loops(outer, (), lambda _: self._along(1, lambda _, mask: self._point((), mask)))
         elif schedule.vector in schedule.reduced:
-            self._loops(outer, (), lambda _: self._fold())
+            if outer and may_fold_rows(self.nest, schedule, self.body, outer[-1]):
+                self._loops(outer[:-1], (), lambda _: self._fold_rows(outer[-1]))
+            else:
+                self._loops(outer, (), lambda _: self._fold())
         else:
             self._loops(outer, (), lambda _: self._columns())
 
@@ -212,11 +215,43 @@ class NestEmitter:
             return ()
         start = self._neutral(schedule.unroll)
         parts = self._loops(outer, start, lambda values: self._fold_row(values, is_inner=bool(outer)))
-        for number, (i, combiner) in enumerate(zip(schedule.accumulated, self._combiners, strict=True)):
-            total = tree(parts[number :: len(schedule.accumulated)], lambda a, b, c=combiner: c.apply(builder, a, b))
-            total = builder.fold_lanes(total, lambda a, b, c=combiner: c.apply(builder, a, b))
-            self._write(combiner.apply(builder, before[number], total), self.nest.outputs[i], None)
+        sums = zip(schedule.accumulated, self._combiners, self._vectors(parts), before, strict=True)
+        for i, combiner, part, old in sums:
+            total = builder.fold_lanes(part, lambda a, b, c=combiner: c.apply(builder, a, b))
+            self._write(combiner.apply(builder, old, total), self.nest.outputs[i], None)
         return ()
+
+    def _vectors(self, parts: Values) -> list[SSAValue]:
+        """The partial results of all unrolled vectors, in one vector for each output."""
+        combiners = self._combiners
+        return [
+            tree(parts[number :: len(combiners)], lambda a, b, c=combiner: c.apply(self.builder, a, b))
+            for number, combiner in enumerate(combiners)
+        ]
+
+    def _fold_rows(self, rows: int) -> Values:
+        """Reduce short rows along the vector dimension, as many at a time as a vector has lanes: their results, which
+        are neighbours in memory, are then one vector. The order of each sum stays."""
+        schedule, builder, size = self.schedule, self.builder, self.nest.sizes[rows]
+
+        def each(start: Index, _: Values) -> Values:
+            subscripts, hoisted, found = dict(self.subscripts), self.hoisted, list[list[SSAValue]]()
+            for number in range(schedule.lanes):
+                self.subscripts[rows], self.hoisted = builder.add(start, number), dict(hoisted)
+                self._hoist()
+                found.append(self._vectors(self._fold_row(self._neutral(schedule.unroll), is_inner=False)))
+            self.subscripts[rows] = start
+            for i, combiner, *parts in zip(schedule.accumulated, self._combiners, *found, strict=True):
+                out = self.nest.outputs[i]
+                before = builder.load(out.value, self._place(out), schedule.lanes)
+                total = builder.fold_rows(parts, lambda a, b, c=combiner: c.apply(builder, a, b))
+                builder.store(combiner.apply(builder, before, total), out.value, self._place(out))
+            self.subscripts, self.hoisted = subscripts, hoisted
+            return ()
+
+        main = builder.round_down(size, schedule.lanes)
+        builder.loop(0, main, schedule.lanes, (), each)
+        return self._loop(rows, main, size, 1, (), lambda _: self._fold())
 
     def _row_in_order(self, totals: Values) -> Values:
         """Go along the vector dimension once: compute elements in vectors, and combine them one after the other."""

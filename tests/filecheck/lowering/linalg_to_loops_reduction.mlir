@@ -86,3 +86,29 @@ func.func @long(%a: memref<?xf64>, %o: memref<f64>) {
   }
   func.return
 }
+
+// Rows of one vector: as many as a vector has lanes are reduced together, so that shuffles and additions serve all of
+// them, and their results are one vector. Two of the six rows remain.
+// CHECK-LABEL: func.func @short_rows
+// CHECK-COUNT-4: vector.load %a
+// CHECK:       vector.shuffle %{{.*}} [0, 1, 4, 5] : vector<4xf64>
+// CHECK-NEXT:  vector.shuffle %{{.*}} [2, 3, 6, 7] : vector<4xf64>
+// CHECK-NEXT:  arith.addf %{{.*}} : vector<4xf64>
+// CHECK:       vector.shuffle %{{.*}} [0, 2, 4, 6] : vector<4xf64>
+// CHECK-NEXT:  vector.shuffle %{{.*}} [1, 3, 5, 7] : vector<4xf64>
+// CHECK-NEXT:  %[[SUMS:.*]] = arith.addf %{{.*}} : vector<4xf64>
+// CHECK-NEXT:  %[[NEW:.*]] = arith.addf %{{.*}}, %[[SUMS]] : vector<4xf64>
+// CHECK-NEXT:  vector.store %[[NEW]], %o
+// CHECK:       scf.for
+// CHECK:       memref.store %{{.*}}, %o
+func.func @short_rows(%a: memref<6x4xf64>, %o: memref<6xf64>) {
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]
+  } ins(%a : memref<6x4xf64>) outs(%o : memref<6xf64>) {
+  ^bb0(%x: f64, %z: f64):
+    %s = arith.addf %x, %z : f64
+    linalg.yield %s : f64
+  }
+  func.return
+}

@@ -14,6 +14,7 @@ from xdsl.dialects import arith, func, scf, vector
 from xdsl.dialects.builtin import VectorType
 from xdsl.dialects.linalg.ops import GenericOp
 
+import mlirad
 from mlirad.dialect.core.types import to_location
 from mlirad.errors import CompileError
 from mlirad.location import SourceLocation
@@ -112,6 +113,22 @@ def test_reductions_of_every_axis(shape: tuple[int, int]) -> None:
         largest = np.full(total.shape, -np.inf)
         kernel(reduction("f64", "maximumf", "?x?x", axes, out, kinds))(a, largest)
         np.testing.assert_array_equal(largest, a.max(axis, initial=-np.inf))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_short_rows_reduced_together_give_the_bits_of_single_ones(dtype: type) -> None:
+    """19 rows are one or two groups and some single rows; 7 elements are less than a vector, 21 are more."""
+
+    @mlirad.jit
+    def of_rows(x, y):
+        return np.sum(x * x, axis=1), np.min(x, axis=1), np.max(y, axis=1), np.sum(y, axis=1)
+
+    x, y = (np.random.default_rng(0).normal(size=(19, size)).astype(dtype) for size in (7, 21))
+    x[3, 2], x[4, 6], y[5] = np.nan, np.inf, -0.0
+    found = of_rows(x, y)
+    for row in range(len(x)):
+        for alone, each in zip(of_rows(x[row : row + 1], y[row : row + 1]), found, strict=True):
+            assert alone.tobytes() == each[row : row + 1].tobytes()
 
 
 @pytest.mark.parametrize("word", ["maximumf", "minimumf"])
