@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from run_loops import kernel, lowered, parse
 from xdsl.context import Context
-from xdsl.dialects import func, memref, vector
+from xdsl.dialects import func, memref, scf, vector
 from xdsl.dialects.builtin import IntegerAttr
 
 import mlirad
+from mlirad.analysis.constants import constant_int
 from mlirad.lowering.to_loops.linalg_to_loops import LinalgToLoops
 from mlirad.lowering.to_loops.products import product_blocks, register_tiles
 
@@ -114,6 +115,17 @@ def test_products_in_blocks_share_tiles() -> None:
     for ours, theirs in zip(compiled(a, b), (a.T @ b, b.T @ a), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert "_packed(" in compiled.lower(a, b).as_text("loops")
+
+
+def test_short_sums_write_rows_in_order() -> None:
+    """Tiles follow one another along wide rows of c if the sums are short, and down a panel of columns if not."""
+    for depth, steps in ((4, [8, 16]), (64, [16, 8])):
+        module = lowered(einsum("ik,kj->ij", {"i": 16, "j": 512, "k": depth}, "f64"), 64)
+        loops = [op for op in module.walk() if isinstance(op, scf.ForOp)]
+        assert [constant_int(loop.step) for loop in loops][:2] == steps
+    for sizes in ((13, 300, 4), (1, 512, 3), (40, 256, 32)):
+        check("ik,kj->ij", dict(zip("ijk", sizes, strict=True)), vector_bytes=64)
+        check("ki,kj->ij", dict(zip("ijk", sizes, strict=True)), element="f32", vector_bytes=64)
 
 
 @pytest.mark.parametrize("spec", LAYOUTS)

@@ -18,6 +18,10 @@ AHEAD = 12
 """The steps of k by which packed rows of a are fetched from the second-level cache before they are read."""
 STEPS_PER_ROW = 16
 """The steps of k after which the next row of c is fetched."""
+_SHORT, _WIDE = 32, 1 << 11
+"""Sums of at most so many steps, and rows of at least so many bytes, take less time than writing the result."""
+_PACK_FROM = 1 << 15
+"""From this many elements of b on, its rows are packed, so that a tile reads one page instead of one per row."""
 _LARGE = 1 << 21
 """From this many bytes on, a does not stay in the second-level cache while it is multiplied by panels of b."""
 _SCATTERED = 1 << 18
@@ -42,6 +46,21 @@ def is_in_blocks(sizes: tuple[Index, Index, Index], itemsize: int, *, is_along_k
     if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
         return False
     return j >= _FEWEST_COLUMNS and i * k * itemsize >= (_LARGE if is_along_k else _SCATTERED)
+
+
+def packs_columns(sizes: tuple[Index, Index, Index], rows: int) -> bool:
+    """Whether columns of b are packed although b is contiguous along them. rows: of a tile."""
+    i, j, k = sizes
+    if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
+        return False
+    return j * k >= _PACK_FROM and i > 2 * rows
+
+
+def writes_rows_in_order(j: Index, k: Index, itemsize: int) -> bool:
+    """Whether a result is written some whole rows at a time, because that takes longer than the sums."""
+    if not (isinstance(j, int) and isinstance(k, int)):
+        return False
+    return k <= _SHORT and j * itemsize >= _WIDE and j * k * itemsize <= _COLUMNS_BYTES
 
 
 def blocks_of(i: Index, j: Index, rows: int, width: int, itemsize: int) -> Blocks:

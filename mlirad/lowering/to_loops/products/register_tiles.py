@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
-from math import prod
 
 from xdsl.dialects import arith, vector
 from xdsl.ir import Attribute, SSAValue
@@ -33,26 +32,17 @@ from mlirad.lowering.to_loops.products.product_blocks import (
     Blocks,
     blocks_of,
     is_in_blocks,
+    packs_columns,
     rows_of_tile,
+    writes_rows_in_order,
 )
 from mlirad.lowering.to_loops.products.shared_tiles import ROWS, SharedTiles, Tile, view
 from mlirad.lowering.to_loops.scratch import scratch
 
 VECTORS = 2
 """The number of adjacent vectors of c in a tile."""
-_PACK_FROM = 1 << 15
-"""From this many elements of b on, its rows are packed, so that a tile reads one page instead of one per row."""
-_SHARED_FROM = 1 << 17
-"""From this many multiplications on, a product uses shared tiles. Shorter products, of up to about 10 us, gain 5 % from
-their own tiles with all strides known."""
 BLOCK_ROWS = 48
 """The fewest rows of a block, if threads share a product: so many rows pay for packing b's columns."""
-
-
-def _is_long(sizes: Sequence[Index]) -> bool:
-    """Whether a product certainly takes so long that a call, and unknown strides, do not matter."""
-    known = [size for size in sizes if isinstance(size, int)]
-    return len(known) == len(sizes) and prod(known) > _SHARED_FROM
 
 
 class ContractionEmitter:
@@ -73,7 +63,6 @@ class ContractionEmitter:
         """
         self.product = contraction
         self.builder = builder
-        self.shared = shared if shared is not None and (shared.is_many or _is_long(nest.sizes)) else None
         self.is_first = is_first
         self.sizes = nest.sizes
         self.starts = nest.starts
@@ -89,6 +78,10 @@ class ContractionEmitter:
         is_blocked = not builder.is_shared and is_in_blocks((rows, size, depth), bytes, is_along_k=is_along_k)
         self.rows = rows_of_tile(rows, vector_bytes, is_packed=is_blocked)
         self.is_ragged = not isinstance(rows, int) or rows % self.rows != 0
+        is_in_order = writes_rows_in_order(size, depth, bytes)
+        is_shared = shared is not None and shared.is_for(nest.sizes) and (shared.is_many or not is_in_order)
+        self.shared = shared if is_shared else None
+        self.is_in_order = is_in_order and not is_shared
         self.is_packed = self._should_pack()
         self.blocks = blocks_of(rows, size, self.rows, self.width, bytes) if is_blocked else None
         self.panel: SSAValue | None = None
@@ -130,9 +123,7 @@ class ContractionEmitter:
         i, j, k = (self.sizes[d] for d in (self.product.i, self.product.j, self.product.k))
         if self.product.i in self.starts and not isinstance(i, int):
             i = BLOCK_ROWS
-        if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
-            return False
-        return j * k >= _PACK_FROM and i > 2 * self.rows
+        return not self.is_in_order and packs_columns((i, j, k), self.rows)
 
     # -- loops -----------------------------------------------------------------------------------------------------
 
@@ -159,16 +150,27 @@ class ContractionEmitter:
         self.builder.loop(0, size, DEPTH, (), body)
 
     def _columns(self, start: Index, end: Index) -> None:
+        builder = self.builder
         if self.blocks is not None:
             return self._blocks(self.blocks, start, end)
-        rows = (0, self.sizes[self.product.i])
+        count, columns = self.sizes[self.product.i], self.sizes[self.product.j]
 
-        def panel(first: Index, masks: Masks) -> None:
-            if self.is_packed:
-                self._pack_columns(first, masks, (start, end))
-            self._rows(first, masks, start, end, rows)
+        def panels(rows: tuple[Index, Index]) -> None:
+            def panel(j: Index, masks: Masks) -> None:
+                if self.is_packed:
+                    self._pack_columns(j, masks, (start, end))
+                self._rows(j, masks, start, end, rows)
 
-        self._panels(0, self.sizes[self.product.j], panel)
+            self._panels(0, columns, panel)
+
+        def row_of_tiles(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            panels((first, builder.minimum(builder.add(first, self.rows), count)))
+            return ()
+
+        if self.is_packed or not self.is_in_order:
+            panels((0, count))
+        else:
+            builder.loop(0, count, self.rows, (), row_of_tiles)
 
     def _panels(self, start: Index, end: Index, panel: Callable[[Index, Masks], None]) -> None:
         """Panels of columns: whole ones, then the rest under masks. All are masked if their number is not known."""
