@@ -26,8 +26,10 @@ _LONGEST_ROW = 1 << 19
 _FEWEST_ROWS = 16
 """The fewest rows of a block, if sums of columns are accumulated across blocks: fewer rows would cost time and
 digits."""
+_PRODUCT_ROWS = 8
+"""The fewest rows of a block with a product: those of a tile, which reads the other factor once."""
 _FARTHER = 8
-"""How many times larger a block may become to have that many rows: it then fits in the second-level cache."""
+"""How many times larger a block may become to have so many rows: it then fits in the second-level cache."""
 _SMALL_FACTOR = 1 << 14
 """Bytes: what a product may read again for each block of rows."""
 _SMALL = 1 << 15
@@ -56,13 +58,15 @@ class RowAccess:
 
 @dataclass(frozen=True)
 class RowNest:
-    """A nest over rows. combiners: for each output without rows, the combiner of its reduction."""
+    """A nest over rows. combiners: for each output without rows, the combiner of its reduction. is_product: whether it
+    is one of matrices."""
 
     op: GenericOp | FillOp
     rows: int
     inputs: tuple[RowAccess, ...]
     outputs: tuple[RowAccess, ...]
     combiners: Mapping[int, Combiner]
+    is_product: bool
 
 
 def nest_of(op: Operation) -> RowNest | None:
@@ -94,22 +98,24 @@ def nest_of(op: Operation) -> RowNest | None:
     count = len(op.outputs)
     inputs, outputs = accesses[:-count], accesses[-count:]
     combiners: dict[int, Combiner] = {}
+    is_product = isinstance(op, GenericOp) and _is_product(op)
     if isinstance(op, GenericOp):
-        found = _combiners(op, outputs)
+        found = None if is_product and _bytes_of_factor(op) > _SMALL_FACTOR else _combiners(op, outputs)
         if found is None:
             return None
         combiners = found
-    return RowNest(op, rows, tuple(inputs), tuple(outputs), combiners) if rows > 1 else None
+    return RowNest(op, rows, tuple(inputs), tuple(outputs), combiners, is_product) if rows > 1 else None
+
+
+def _is_product(op: GenericOp) -> bool:
+    loops, first = len(op.iterator_types.data), len(op.inputs)
+    reads = [each.data.results for each in op.indexing_maps.data[:first]]
+    return body_of(op.body.block).is_multiply_add and any(len(read) < loops for read in reads)
 
 
 def _combiners(op: GenericOp, outputs: Sequence[RowAccess]) -> dict[int, Combiner] | None:
     """The combiners of outputs without rows; None if the nest cannot be split into rows."""
     body, first = body_of(op.body.block), len(op.inputs)
-    loops = len(op.iterator_types.data)
-    reads = [each.data.results for each in op.indexing_maps.data[:first]]
-    is_product = body.is_multiply_add and any(len(read) < loops for read in reads)
-    if is_product and _bytes_of_factor(op) > _SMALL_FACTOR:
-        return None
     combiners: dict[int, Combiner] = {}
     for inner in op.body.block.ops:
         counts_rows = isinstance(inner, IndexOp) and inner.dim.value.data == 0
@@ -346,17 +352,20 @@ class RowRun:
 
     def block_of(self, bytes: int) -> int | None:
         """The number of rows of a block; None if the run is better left unchanged."""
-        most = max(1, bytes // self.row_bytes)
-        if most >= self.rows:
+        has_products = any(nest.is_product for nest in self.nests)
+        fewest = _FEWEST_ROWS if self.has_column_sums else _PRODUCT_ROWS if has_products else 1
+        most = max(1, bytes // self.row_bytes, min(fewest, _FARTHER * bytes // self.row_bytes))
+        if not fewest <= most < self.rows:
             return None
-        if self.has_column_sums:
-            combiners = (combiner for nest in self.nests for combiner in nest.combiners.values())
-            most = max(most, min(_FEWEST_ROWS, _FARTHER * bytes // self.row_bytes))
-            if not _FEWEST_ROWS <= most < self.rows or any(combiner.widened is not combiner for combiner in combiners):
-                return None
+        combiners = (combiner for nest in self.nests for combiner in nest.combiners.values())
+        if self.has_column_sums and any(combiner.widened is not combiner for combiner in combiners):
+            return None
         if most >= 64 and self.row_bytes <= 8 * len(self.by_row):
             return most // 64 * 64  # rows of one element: use whole vectors
-        return next((size for size in range(most, most // 2, -1) if self.rows % size == 0), most)
+        sizes = range(most, most // 2, -1)
+        if has_products and self.rows % most == 1:
+            most -= 1  # a product of one row is no longer computed in tiles, which round otherwise
+        return next((size for size in sizes if self.rows % size == 0), most)
 
 
 def _work(op: GenericOp | FillOp) -> int:

@@ -21,9 +21,9 @@ from llvmlite.binding.newpassmanagers import NewPassManager
 
 from mlirad import forking
 from mlirad.targets.cpu import llvm_lock
+from mlirad.targets.cpu.call_context import MAIN_THREAD
 from mlirad.targets.cpu.pass_builder import pass_builder
 from mlirad.targets.cpu.print_callback import PRINT, print_address
-from mlirad.targets.cpu.runtime import MAIN_THREAD
 
 _OPTIMISATION = 2
 

@@ -15,9 +15,9 @@ import os
 
 from mlirad import forking, threads
 from mlirad.contract.code_cache import CodeCache
+from mlirad.targets.cpu.call_context import PARALLEL_FOR, PARALLEL_POLL
 from mlirad.targets.cpu.engine import Library, compile_object
 from mlirad.targets.cpu.pool_code import PTHREAD, STOP, STOPPED, THREADS, pool_text
-from mlirad.targets.cpu.runtime import PARALLEL_FOR, PARALLEL_POLL
 
 
 class Pool:

@@ -25,7 +25,8 @@ from __future__ import annotations
 import signal
 
 from mlirad.options import MOST_THREADS
-from mlirad.targets.cpu.runtime import FIRST_BUDGET, INTERRUPTED, PARALLEL_FOR, PARALLEL_POLL, runtime_text
+from mlirad.targets.cpu.call_context import FIRST_BUDGET, INTERRUPTED, PARALLEL_FOR, PARALLEL_POLL
+from mlirad.targets.cpu.runtime import runtime_text
 
 STOP = "mlirad_stop_workers"
 STOPPED = "mlirad_workers_are_stopped"

@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 
 from mlirad.contract.printing import Printed
-from mlirad.targets.cpu.runtime import RAISED
+from mlirad.targets.cpu.call_context import RAISED
 
 PRINT = "mlirad_print"
 """A symbol: i32 (ptr context, ptr text, i64 length, ptr slots)."""

@@ -1,13 +1,8 @@
-"""The few functions that compiled code calls at run time, as LLVM IR, and the layout of their context.
+"""The few functions that compiled code calls at run time, as LLVM IR, and the memory of a call: a table of blocks.
 
 Reads: the names that an emitted module uses. Writes: their text, with the functions that they need. Leaves: nothing.
 
-A call's dynamic memory is a table of blocks in its context. Blocks are used in order, grown in place if their capacity
-allows, and freed all at once by setting the number in use to 0: the next call finds them, at their largest size, in the
-same order. A block is a header of 64 bytes and its data, aligned to 64 bytes.
-
-The memory of a call is what it requested, not the capacity of its blocks: each header has the bytes requested from its
-block and from all blocks before it. So freeing blocks needs no counting, and the count depends only on the call.
+`call_context.py` describes the blocks of a call's memory.
 """
 
 from __future__ import annotations
@@ -16,43 +11,29 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# The context: offsets in bytes. The first 64 are part of the ABI.
-ARENA = 0
-ERROR_ARGUMENT_0 = 8
-ERROR_ARGUMENT_1 = 16
-SEGMENTS = 24  # the table of blocks
-SEGMENT_BYTES = 32  # capacity of all blocks together
-HIGH_WATER = 40  # its maximum so far
-USED = 48  # blocks of the table in use
-CAPACITY = 56  # entries of the table
-STACK_LIMIT = 64  # the lowest stack address that a call may reach
-STACK_BOTTOM = 72  # the same as known to the caller of this call, if not null
-PEAK = 80  # the most bytes that were requested at one time, in the last call
-BUDGET = 88  # roughly how many operations may run before the next look at the clock
-NEXT_LOOK = 96  # the time, in nanoseconds, of the next poll for signals
-RAISED = 104  # the exception of a signal handler: type, value and traceback, in the order of PyErr_Fetch
-CONTEXT_BYTES = 192
+from mlirad.targets.cpu.call_context import (
+    CAPACITY,
+    FIRST_BUDGET,
+    HEADER_BYTES,
+    HIGH_WATER,
+    MAIN_THREAD,
+    NEXT_LOOK,
+    PEAK,
+    RAISED,
+    SEGMENT_BYTES,
+    SEGMENTS,
+    USED,
+)
 
-# Codes that a call returns, besides 0 and the numbers of the table of errors.
-MEMORY_ERROR = -1
-INTERRUPTED = -2
-
-FIRST_BUDGET = 1 << 22  # a few milliseconds
 _FOREVER = 1 << 62
 _BETWEEN_LOOKS = 64_000_000  # nanoseconds
 _MONOTONIC = 6 if sys.platform == "darwin" else 1
-PARALLEL_FOR = "mlirad_parallel_for"  # a symbol: runs the blocks of a loop in threads; see pool_code.py
-PARALLEL_POLL = "mlirad_parallel_poll"  # a symbol: the function that threads call regularly while they run such a block
-MAIN_THREAD = "mlirad_main_thread"  # a symbol: the identifier of the thread in which Python handles signals
 
 # The header of a block.
 _INDEX = 8  # its index in the table; its capacity precedes it
 _MARKED = 16
 _ASKED = 24  # the bytes requested from it
 _BEFORE = 32  # the bytes requested from the blocks before it
-HEADER_BYTES = 64
-# The part of a stack of unknown size that a call may use: less than any thread has.
-STACK_BYTES = 96 << 10
 _MARK = 0x6D6C697261640001
 
 

@@ -64,7 +64,7 @@ def deep(ws, h):
     return np.sum(h * h)
 
 
-WEIGHTS = tuple((RNG.standard_normal((2, 32)), RNG.standard_normal((32, 2)) * 0.3) for _ in range(24))
+WEIGHTS = tuple((RNG.standard_normal((2, 32)), RNG.standard_normal((32, 2)) * 0.3) for _ in range(36))
 PROGRAMS: list[tuple[Any, tuple[Any, ...], int]] = [
     (stencil, (X, 100), X.nbytes),
     (recurrent, (X[:20], W, 200), X[:20].nbytes),
@@ -77,7 +77,7 @@ PROGRAMS: list[tuple[Any, tuple[Any, ...], int]] = [
 
 
 @pytest.mark.parametrize(
-    "share", [pytest.param(1, marks=pytest.mark.full), pytest.param(4, marks=pytest.mark.full), 12]
+    "share", [pytest.param(1, marks=pytest.mark.full), pytest.param(4, marks=pytest.mark.full), 16]
 )
 @pytest.mark.parametrize(("f", "args", "array"), PROGRAMS, ids=lambda each: getattr(each, "__name__", ""))
 def test_the_budget_is_kept(f: Any, args: Any, array: int, share: int) -> None:
@@ -88,8 +88,7 @@ def test_the_budget_is_kept(f: Any, args: Any, array: int, share: int) -> None:
     bounded = mlirad.grad(f, checkpoint=all_of_it // share)
     found = bounded(*args)
     for one, other in zip(mlirad.tree.leaves(expected), mlirad.tree.leaves(found), strict=True):
-        # Recomputed loops may be shared by rows in other ways, which sums the same terms in another order.
-        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12 * np.max(np.abs(one)))
+        np.testing.assert_array_equal(other, one)
     memory = bounded.last_memory()
     assert memory is not None and memory <= all_of_it // share + 6 * array
 

@@ -23,7 +23,7 @@ from mlirad.analysis.decision_report import Kind
 from mlirad.lowering.to_loops import parallel_nest
 from mlirad.options import Environment
 from mlirad.targets.cpu import CpuTarget
-from mlirad.targets.cpu.runtime import PARALLEL_FOR
+from mlirad.targets.cpu.call_context import PARALLEL_FOR
 
 RNG = np.random.default_rng(7)
 N = 20_000

@@ -171,3 +171,31 @@ def test_softmax_and_its_gradient(dtype: Any) -> None:
 def test_more_random_nests(first: int) -> None:
     for seed in range(first, first + 100):
         check(seed)
+
+
+@pytest.mark.parametrize("rows", [97, 100])
+def test_products_in_blocks_of_rows_are_rounded_as_without(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block has the rows of a tile, also if few of them fit in the cache, and no block has a single row."""
+
+    def layers(h, ws):
+        for w, v in ws:
+            h = np.tanh(np.sin(h @ w) @ v) + h
+        return np.sum(h * h)
+
+    rng = np.random.default_rng(0)
+    ws = tuple((rng.normal(size=(2, 32)), rng.normal(size=(32, 2)) * 0.3) for _ in range(12))
+    h = rng.random((rows, 2))
+
+    def gradients(share: ShareRows | None) -> tuple[list[Any], int]:
+        run = ShareRows.apply
+        with monkeypatch.context() as patch:
+            patch.setattr(ShareRows, "apply", lambda _, ctx, op: run(share, ctx, op) if share is not None else None)
+            compiled = mlirad.jit(mlirad.grad(lambda h, ws: layers(h, ws), argnums=(0, 1)), cache=False)
+            loops = compiled.lower(h, ws).as_text("bufferized").count("scf.for")
+            return mlirad.tree.leaves(compiled(h, ws)), loops
+
+    plain, none = gradients(None)
+    shared, some = gradients(ShareRows(block=4096, least=1))
+    assert (none, some > 0) == (0, True)
+    for one, other in zip(plain, shared, strict=True):
+        np.testing.assert_array_equal(one, other)

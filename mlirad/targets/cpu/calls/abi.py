@@ -17,10 +17,10 @@ from mlirad.contract.code_cache import CodeCache
 from mlirad.contract.native_functions import addresses_in
 from mlirad.errors import format_located
 from mlirad.raised_exceptions import exception_class, message_of
+from mlirad.targets.cpu.call_context import CONTEXT_BYTES, HEADER_BYTES, INTERRUPTED, MEMORY_ERROR, PARALLEL_FOR
 from mlirad.targets.cpu.calls.native_stack import stack_bottom
 from mlirad.targets.cpu.engine import Library, runtime_symbols
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, EntrySignature, ErrorEntry, Manifest
-from mlirad.targets.cpu.runtime import CONTEXT_BYTES, HEADER_BYTES, INTERRUPTED, MEMORY_ERROR, PARALLEL_FOR
 from mlirad.targets.target import Artifact
 
 _ALIGNMENT = 64
@@ -40,7 +40,7 @@ _PARTS = {"complex<f32>": ctypes.c_float, "complex<f64>": ctypes.c_double}
 
 
 class _ContextStruct(ctypes.Structure):
-    """The context as compiled code sees it; runtime.py has the offsets."""
+    """The context as compiled code sees it; call_context.py has the offsets."""
 
     _fields_ = [
         ("arena", ctypes.c_void_p),

@@ -6,10 +6,10 @@ from typing import Any
 
 from llvmlite import ir
 
+from mlirad.targets.cpu.call_context import STACK_BOTTOM
 from mlirad.targets.cpu.calls.code_writer import I32, I64, P
 from mlirad.targets.cpu.calls.machine_words import ITEMS, ROOM_OF_LIST, SIZE, STRUCT_BUFFER, TYPE, Constant, PlanWord
 from mlirad.targets.cpu.calls.plan_attempt import PlanAttempt
-from mlirad.targets.cpu.runtime import STACK_BOTTOM
 
 
 class RunStep(PlanAttempt):

@@ -22,19 +22,7 @@ from mlirad.dialect.effects.print_op import printed_by
 from mlirad.dialect.ops.check import CHECK
 from mlirad.errors import TargetError
 from mlirad.lowering.to_buffers.plan_arena import needed_bytes
-from mlirad.targets.cpu.emit import polling
-from mlirad.targets.cpu.emit.descriptor import MemRef, facts_of, from_parts, part_types, row_major, to_parts
-from mlirad.targets.cpu.emit.duration import is_long
-from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, Rule, ops_in, quoted, symbol
-from mlirad.targets.cpu.emit.leaf_function import call_leaf
-from mlirad.targets.cpu.emit.llvm_types import alignment, byte_size, element_name, memory_type
-from mlirad.targets.cpu.emit.memref import ALIGNMENT, from_memory
-from mlirad.targets.cpu.emit.native_call import call_native
-from mlirad.targets.cpu.emit.print_call import emit_print
-from mlirad.targets.cpu.emit.scf import may_release
-from mlirad.targets.cpu.emit.vectorized_loops import find_vectorized_loops
-from mlirad.targets.cpu.manifest import EntrySignature, ErrorEntry
-from mlirad.targets.cpu.runtime import (
+from mlirad.targets.cpu.call_context import (
     ARENA,
     BUDGET,
     ERROR_ARGUMENT_0,
@@ -47,6 +35,18 @@ from mlirad.targets.cpu.runtime import (
     STACK_LIMIT,
     USED,
 )
+from mlirad.targets.cpu.emit import polling
+from mlirad.targets.cpu.emit.descriptor import MemRef, facts_of, from_parts, part_types, row_major, to_parts
+from mlirad.targets.cpu.emit.duration import is_long
+from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, Rule, ops_in, quoted, symbol
+from mlirad.targets.cpu.emit.leaf_function import call_leaf
+from mlirad.targets.cpu.emit.llvm_types import alignment, byte_size, element_name, memory_type
+from mlirad.targets.cpu.emit.memref import ALIGNMENT, from_memory
+from mlirad.targets.cpu.emit.native_call import call_native
+from mlirad.targets.cpu.emit.print_call import emit_print
+from mlirad.targets.cpu.emit.scf import may_release
+from mlirad.targets.cpu.emit.vectorized_loops import find_vectorized_loops
+from mlirad.targets.cpu.manifest import EntrySignature, ErrorEntry
 
 _GROW = "mlirad_grow_"
 # With more buffers than this, the alias lists would cost more than they gain.

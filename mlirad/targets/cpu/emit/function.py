@@ -17,10 +17,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mlirad.analysis.call_graph import recursive
 from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
+from mlirad.targets.cpu.call_context import MEMORY_ERROR
 from mlirad.targets.cpu.emit.descriptor import MemRef, Value, from_parts, part_types
 from mlirad.targets.cpu.emit.lines import Lines
 from mlirad.targets.cpu.manifest import EntrySignature, ErrorEntry
-from mlirad.targets.cpu.runtime import MEMORY_ERROR
 
 Rule = Callable[["FunctionEmitter", Any], Iterator[Block] | None]
 """Emits one op. A rule for an op with regions is a generator that yields each block at the place for its lines."""

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirad.errors import TargetError
+from mlirad.targets.cpu.call_context import MEMORY_ERROR
 from mlirad.targets.cpu.emit.descriptor import (
     MemRef,
     Parts,
@@ -34,7 +35,6 @@ from mlirad.targets.cpu.emit.descriptor import (
 )
 from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, Rule, quoted, symbol
 from mlirad.targets.cpu.emit.llvm_types import alignment, bits_of, byte_size, constant_bytes, llvm_type, memory_type
-from mlirad.targets.cpu.runtime import MEMORY_ERROR
 from mlirad.xdsl_support.prefetch import PrefetchOp
 
 ALIGNMENT = 64

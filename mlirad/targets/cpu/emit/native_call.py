@@ -11,12 +11,12 @@ from mlirad.analysis.memory import GIL, GUFUNC, GUFUNC_MEMORY, NATIVE
 from mlirad.contract.gufunc_loops import CLEAR, FE_INVALID, TEST, core_labels, label_order
 from mlirad.contract.native_functions import data_of, floating
 from mlirad.dialect.core.types import from_location
+from mlirad.targets.cpu.call_context import MEMORY_ERROR
 from mlirad.targets.cpu.emit.descriptor import address, is_literal, part_types, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter
 from mlirad.targets.cpu.emit.llvm_types import byte_size
 from mlirad.targets.cpu.emit.polling import charge
 from mlirad.targets.cpu.manifest import ErrorEntry
-from mlirad.targets.cpu.runtime import MEMORY_ERROR
 
 _LEAST_MEMORY = 1 << 14
 """The bytes that a loop may allocate for matrices of any size."""

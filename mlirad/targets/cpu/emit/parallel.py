@@ -13,11 +13,11 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.errors import TargetError
+from mlirad.targets.cpu.call_context import PARALLEL_FOR
 from mlirad.targets.cpu.emit import polling
 from mlirad.targets.cpu.emit.descriptor import MemRef, is_literal, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule, ops_in, quoted, symbol
 from mlirad.targets.cpu.emit.scf import emit_terminator
-from mlirad.targets.cpu.runtime import PARALLEL_FOR
 
 _RANGE = ("%first", "%last")
 

@@ -27,8 +27,8 @@ from mlirad.analysis import cost
 from mlirad.analysis.bounds import most_trips
 from mlirad.analysis.constants import constant_int
 from mlirad.analysis.memory import NATIVE
+from mlirad.targets.cpu.call_context import BUDGET, FIRST_BUDGET, INTERRUPTED, PARALLEL_POLL
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Polling
-from mlirad.targets.cpu.runtime import BUDGET, FIRST_BUDGET, INTERRUPTED, PARALLEL_POLL
 
 # A loop with no more work than this, over all trips, is not watched.
 SMALL = 1 << 20

@@ -9,11 +9,11 @@ from __future__ import annotations
 from xdsl.dialects import func
 
 from mlirad.contract.printing import Printed
+from mlirad.targets.cpu.call_context import INTERRUPTED
 from mlirad.targets.cpu.emit.descriptor import MemRef, address
 from mlirad.targets.cpu.emit.function import FunctionEmitter
 from mlirad.targets.cpu.emit.llvm_types import llvm_type
 from mlirad.targets.cpu.print_callback import PRINT, to_bytes
-from mlirad.targets.cpu.runtime import INTERRUPTED
 
 
 def emit_print(e: FunctionEmitter, op: func.CallOp, printed: Printed) -> None:

@@ -10,11 +10,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.analysis.constants import constant_int
 from mlirad.errors import TargetError
+from mlirad.targets.cpu.call_context import USED
 from mlirad.targets.cpu.emit.descriptor import is_literal, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Phi, Rule
 from mlirad.targets.cpu.emit.llvm_types import llvm_type
 from mlirad.targets.cpu.emit.polling import STRIP, charge
-from mlirad.targets.cpu.runtime import USED
 
 
 def _types(values: Sequence[SSAValue]) -> list[Attribute]:
