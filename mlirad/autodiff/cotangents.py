@@ -37,7 +37,7 @@ class Reverse(ABC):
     needed: Set[SSAValue] = frozenset()
     naming: Naming = field(default_factory=Naming)
     _scattered: dict[SSAValue, At] = field(default_factory=dict)
-    """By cotangent that is zeros but for a scattered part: what adds the part. It goes onto what comes next instead."""
+    """For each cotangent that is zero except for a scattered part: the addition of that part. The next term is its base."""
 
     @abstractmethod
     def block(self, block: Block, last: Operation | None, cotangents: Cotangents, at: Mirror) -> None:

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Operation
 
-from mlirad.testing.linalg_interpreter import is_scalar, scalar
+from mlirad.testing.scalar_ops import is_scalar, scalar
 
 
 class Counting(Machine):

@@ -38,7 +38,7 @@ class Memory:
     """How an op uses its operands' memory.
 
     overwrites: the operand whose buffer the result takes. changes: whether any of its elements changes. views: the
-    operand whose memory the result may be a view of. shape_only: operands of which only the shape is read. cost: per
+    operand whose memory the result may be a view of. shape_only: operands that are read only for their shape. cost: per
     element, in additions; see `analysis/cost.py`.
     """
 

@@ -28,7 +28,7 @@ _ONCE = 8
 
 
 class Terms:
-    """The terms of additions, before the last of which the sum is emitted."""
+    """The terms of a chain of additions. The sum is emitted before the last addition."""
 
     def __init__(self, writes: Sequence[SliceWrite]):
         self._last = writes[-1].op

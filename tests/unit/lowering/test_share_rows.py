@@ -195,7 +195,7 @@ def test_products_in_blocks_of_rows_are_rounded_as_without(rows: int, monkeypatc
             return mlirad.tree.leaves(compiled(h, ws)), loops
 
     plain, none = gradients(None)
-    shared, some = gradients(ShareRows(block=4096, least=1))
+    shared, some = gradients(ShareRows(least=1))
     assert (none, some > 0) == (0, True)
     for one, other in zip(plain, shared, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -1,4 +1,4 @@
-"""Calls compiled code from Python: contexts, arenas, slots, and exceptions.
+"""Calls compiled code from Python: arguments, results, and exceptions.
 
 Reads: numpy arrays and scalars. Writes: results, and written arguments in place. Leaves: no memory without an owner.
 """
@@ -17,13 +17,12 @@ from mlirad.contract.code_cache import CodeCache
 from mlirad.contract.native_functions import addresses_in
 from mlirad.errors import format_located
 from mlirad.raised_exceptions import exception_class, message_of
-from mlirad.targets.cpu.call_context import CONTEXT_BYTES, HEADER_BYTES, INTERRUPTED, MEMORY_ERROR, PARALLEL_FOR
+from mlirad.targets.cpu.call_context import INTERRUPTED, MEMORY_ERROR, PARALLEL_FOR
+from mlirad.targets.cpu.calls.call_memory import CallContext, Lease, LeasedArray
 from mlirad.targets.cpu.calls.native_stack import stack_bottom
-from mlirad.targets.cpu.engine import Library, runtime_symbols
+from mlirad.targets.cpu.engine import Library
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, EntrySignature, ErrorEntry, Manifest
 from mlirad.targets.target import Artifact
-
-_ALIGNMENT = 64
 
 _DTYPES = {
     "f16": np.dtype(np.float16),
@@ -39,90 +38,11 @@ _DTYPES = {
 _PARTS = {"complex<f32>": ctypes.c_float, "complex<f64>": ctypes.c_double}
 
 
-class _ContextStruct(ctypes.Structure):
-    """The context as compiled code sees it; call_context.py has the offsets."""
-
-    _fields_ = [
-        ("arena", ctypes.c_void_p),
-        ("error_argument_0", ctypes.c_int64),
-        ("error_argument_1", ctypes.c_int64),
-        ("segments", ctypes.c_void_p),
-        ("segment_bytes", ctypes.c_int64),
-        ("high_water", ctypes.c_int64),
-        ("used", ctypes.c_int64),
-        ("capacity", ctypes.c_int64),
-        ("stack_limit", ctypes.c_void_p),
-        ("stack_bottom", ctypes.c_void_p),
-        ("peak", ctypes.c_int64),
-        ("budget", ctypes.c_int64),
-        ("next_look", ctypes.c_int64),
-        ("raised", ctypes.c_void_p * 3),
-        ("reserved", ctypes.c_int64 * 8),
-    ]
-
-
-assert ctypes.sizeof(_ContextStruct) == CONTEXT_BYTES
-
 _Function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)  # releases the GIL
 # Steals the three references; ctypes then raises the exception that is set.
 _restore = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(
     ("PyErr_Restore", ctypes.pythonapi)
 )
-_free: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(runtime_symbols()["free"])
-
-
-class CallContext(_ContextStruct):
-    """The memory of a running call: its arena, and its table of growable blocks. Both are kept for the next call.
-
-    Compiled code sees this very memory, so native calls can take a context from the pool.
-    """
-
-    def __init__(self, arena_size: int, slot_count: int = 0):
-        super().__init__()
-        self.address = ctypes.addressof(self)
-        # The arguments and results of the call; the same bits as integers and as floats.
-        self.slots = (ctypes.c_int64 * max(1, slot_count))()
-        self.slots_address = ctypes.addressof(self.slots)
-        self.floats = (ctypes.c_double * len(self.slots)).from_buffer(self.slots)
-        # The runtime reads the 64 bytes before a buffer to see whether it is a block.
-        self._memory = np.empty(arena_size + HEADER_BYTES + _ALIGNMENT, np.uint8)
-        start = self._memory.ctypes.data + HEADER_BYTES
-        self._memory[: 2 * _ALIGNMENT] = 0
-        self.arena = start + (-start % _ALIGNMENT)
-
-    def trim(self) -> None:
-        """Free all blocks. Not allowed during a call, or while a result is in one."""
-        if self.segments:
-            table = (ctypes.c_void_p * self.capacity).from_address(self.segments)
-            for block in table:
-                if block:
-                    _free(block)
-            _free(self.segments)
-        self.segments, self.capacity, self.used, self.segment_bytes = None, 0, 0, 0
-
-    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not is_finalizing():  # afterwards modules that trim needs may be gone
-            self.trim()
-
-
-class _Lease:
-    """A context on loan. Results of unknown size are in its blocks and keep it alive; then it returns to the pool."""
-
-    __slots__ = ("context", "kept", "pool")
-
-    def __init__(self, pool: list[CallContext], context: CallContext, kept: object):
-        self.pool, self.context, self.kept = pool, context, kept
-
-    def __del__(self) -> None:
-        self.pool.append(self.context)
-
-
-class _Memory:
-    """An array in memory that a lease owns: NumPy's view of it keeps this object as its base."""
-
-    def __init__(self, address: int, shape: tuple[int, ...], dtype: np.dtype, lease: _Lease):
-        self.lease = lease
-        self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "typestr": dtype.str}
 
 
 def _shared_work(code: bytes, code_cache: CodeCache | None) -> dict[str, int]:
@@ -282,7 +202,7 @@ class EntryPoint:
             if code:
                 raise exception_of(self._errors, code, context)
             if self._lends:
-                lease = _Lease(self._contexts, context, values)
+                lease = Lease(self._contexts, context, values)
             for passed, place in self._returns:
                 number = passed.result
                 assert number is not None
@@ -398,7 +318,7 @@ def _put_scalar(at: int, passed: PassedValue, value: Any, number: int) -> None:
         ctypes.c_int64.from_address(at).value = integer
 
 
-def _read(context: CallContext, place: int, passed: PassedValue, dtype: np.dtype, lease: _Lease | None) -> Any:
+def _read(context: CallContext, place: int, passed: PassedValue, dtype: np.dtype, lease: Lease | None) -> Any:
     """A result: a Python number, or an array in the call's own memory, which keeps the call's context alive."""
     if passed.element == "f64" and passed.shape is None:
         return context.floats[place]
@@ -412,4 +332,4 @@ def _read(context: CallContext, place: int, passed: PassedValue, dtype: np.dtype
     sizes = iter(slots[place + 1 : place + passed.width])
     shape = tuple(next(sizes) if size == -1 else size for size in passed.shape)
     assert lease is not None
-    return np.asarray(_Memory(slots[place], shape, dtype, lease))
+    return np.asarray(LeasedArray(slots[place], shape, dtype, lease))
