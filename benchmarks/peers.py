@@ -8,8 +8,8 @@ Peers: JAX, PyTorch, adjoints by hand compiled by Numba (with and without its `f
 before they are timed.
 
 Contenders take turns in one process on one core, each with one thread. The figure is the median of processor time, as
-a ratio to mlirad's. Compile time is the time of the first call minus the time of a later call; memory is the peak growth of
-the resident set in a call, in a separate process.
+a ratio to mlirad's. Compile time is the time of the first call minus the time of a later call; memory is the peak
+growth of the resident set in a call, in a separate process.
 """
 
 from __future__ import annotations

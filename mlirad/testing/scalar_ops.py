@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Operation
 
 from mlirad.dialect.core import types
+from mlirad.dialect.ops.compare import as_dtype
 from mlirad.xdsl_support.remf import RemfOp
 
 Value = Any
