@@ -37,7 +37,7 @@ class Reverse(ABC):
     needed: Set[SSAValue] = frozenset()
     naming: Naming = field(default_factory=Naming)
     _scattered: dict[SSAValue, At] = field(default_factory=dict)
-    """For each cotangent that is zero but for a scattered part: the addition of that part, to which the next term goes."""
+    """For each cotangent that is zero but for a scattered part: the addition of the part. The next term is its base."""
 
     @abstractmethod
     def block(self, block: Block, last: Operation | None, cotangents: Cotangents, at: Mirror) -> None:
