@@ -5,7 +5,7 @@ before the loop, and clears that no addition follows.
 
 The reverse sweep of a loop that overwrites an array clears the array's cotangent at the end of each trip, and adds to
 it in the next. A clear directly before additions can be merged with their sum (`gather_slices.py`), and in the meantime
-the array may still be read with its old contents.
+the array may still be read with its old contents. So clears within a trip, too, move down to their additions.
 """
 
 from __future__ import annotations
@@ -85,6 +85,9 @@ class DelayClears(ModulePass):
             if isinstance(loop, scf.ForOp):
                 for number in range(len(loop.results)):
                     _delay(loop, number)
+        for each in ops_inside(op):
+            if (clear := write_of(each)) is not None and clear.clears:
+                _sink(clear)
 
 
 def _delay(loop: scf.ForOp, number: int) -> None:
@@ -105,6 +108,17 @@ def _delay(loop: scf.ForOp, number: int) -> None:
     erase(clear.op)
     if clear.part.first_use is None and isinstance(clear.part.owner, Operation):
         erase(clear.part.owner)
+
+
+def _sink(clear: SliceWrite) -> None:
+    """Move a clear to directly before the addition that follows it."""
+    user = clear.op.results[0].get_user_of_unique_use()
+    later = None if user is None else write_of(user)
+    if later is not None and later.continues(clear) and clear.op.next_op is not later.op:
+        block = clear.op.parent
+        assert block is not None
+        clear.op.detach()
+        block.insert_op_before(clear.op, later.op)
 
 
 def _is_added_to(carry: SSAValue) -> bool:

@@ -55,3 +55,21 @@ func.func @begins_with_numbers(%s: tensor<6xf64>, %x: tensor<8xf64>, %n: i64) ->
   }
   func.return %a : tensor<8xf64>
 }
+
+// A clear moves down to the additions that follow it: until then, others may read the array in its memory.
+// CHECK-LABEL: func.func @sunk
+// CHECK:         %[[PART:.*]] = nd.extract_slice %t
+// CHECK:         nd.mul %[[PART]], %[[PART]]
+// CHECK-NEXT:    %[[CLEAR:.*]] = nd.insert_slice %{{.*}}, %t
+// CHECK-NEXT:    nd.add_slice %{{.*}}, %[[CLEAR]]
+func.func @sunk(%t: tensor<8xf64>) -> tensor<8xf64> {
+  %one = nd.constant {value = 1 : i64} : i64
+  %two = nd.constant {value = 2 : i64} : i64
+  %z = nd.constant {value = 0.0 : f64} : f64
+  %four = nd.full %z : f64 to tensor<4xf64>
+  %p = nd.extract_slice %t[%one] {sizes = array<i64: 4>, strides = array<i64: 1>} : tensor<8xf64> -> tensor<4xf64>
+  %c = nd.insert_slice %four, %t[%one] {sizes = array<i64: 4>, strides = array<i64: 1>} : tensor<4xf64> into tensor<8xf64>
+  %s = nd.mul %p, %p : tensor<4xf64>
+  %b = nd.add_slice %s, %c[%two] {sizes = array<i64: 4>, strides = array<i64: 1>} : tensor<4xf64> into tensor<8xf64>
+  func.return %b : tensor<8xf64>
+}
