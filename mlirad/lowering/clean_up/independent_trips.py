@@ -19,12 +19,13 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.analysis.cost import of_op
 from mlirad.analysis.loops import Carry, Loop, counts_from_zero, loops_around, trip_count
-from mlirad.analysis.trip_forms import Form, Opaque, Trip, linear
+from mlirad.analysis.trip_forms import Form, Trip, linear
 from mlirad.analysis.varying import varying
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building
 from mlirad.dialect.core.op import NdOp, read_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
+from mlirad.lowering.clean_up.hoist_checks import LONGEST_STEP, stays
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
@@ -35,7 +36,6 @@ _FUNCTION = 10
 loops."""
 _PASS = 15
 """The cost of one more pass over an array, for each further place where a trip reads it: its cotangent also has one."""
-_LONGEST_STEP = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -202,19 +202,10 @@ def _place(indices: Sequence[SSAValue], loop: scf.ForOp) -> MovingPlace | None:
     own, forms = Trip(loop), tuple(map(linear, indices))
     moving = [axis for axis, form in enumerate(forms) if own in form.terms]
     others = (term for form in forms for term in form.terms if term != own)
-    if len(moving) > 1 or not all(_stays(term, loop) for term in others):
+    if len(moving) > 1 or not all(stays(term, loop) for term in others):
         return None
     step = forms[moving[0]].terms[own] if moving else 0
-    return MovingPlace(forms, moving[0] if moving else None, step) if abs(step) < _LONGEST_STEP else None
-
-
-def _stays(term: Trip | Opaque, loop: scf.ForOp) -> bool:
-    """Whether a term is known before the loop."""
-    if isinstance(term, Trip):
-        return isinstance(term.loop, scf.ForOp) and term.loop.is_ancestor(loop)
-    owner = term.value.owner
-    inside = owner.parent_op() if isinstance(owner, Block) else owner
-    return term.axis is None and (inside is None or not loop.is_ancestor(inside))
+    return MovingPlace(forms, moving[0] if moving else None, step) if abs(step) < LONGEST_STEP else None
 
 
 def _lead(one: MovingPlace, other: MovingPlace) -> _Lead:

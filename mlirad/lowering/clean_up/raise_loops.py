@@ -20,7 +20,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.analysis.loops import trip_count, yields
-from mlirad.analysis.trip_forms import Form, Opaque
+from mlirad.analysis.trip_forms import Form, Trip, of_term
 from mlirad.dialect.arrays.gather import GatherOp
 from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
 from mlirad.dialect.arrays.sum_in_order import SumInOrderOp
@@ -33,6 +33,7 @@ from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.movement import of_lanes, repeated, reshape
 from mlirad.errors import CompileError
 from mlirad.lowering.clean_up.check_elimination import eliminate_checks
+from mlirad.lowering.clean_up.hoist_checks import HoistedChecks, value_of
 from mlirad.lowering.clean_up.independent_trips import (
     IndependentTrips,
     MovingPlace,
@@ -88,8 +89,23 @@ class RaiseLoops(ModulePass):
             if any(map(may_be_independent, find(function, scf.ForOp))):
                 eliminate_checks(function)
                 for loop in reversed(find(function, scf.ForOp)):
-                    if (trips := independent_trips(loop)) is not None:
-                        _raise(trips)
+                    raise_loop(loop)
+
+
+def raise_loop(loop: scf.ForOp) -> None:
+    """Raise the loop, or the trips of it that pass its checks, if their trips are independent."""
+    if (trips := independent_trips(loop)) is not None:
+        _raise(trips)
+        return
+    hoisted = HoistedChecks.of(loop) if may_be_independent(loop) else None
+    if hoisted is None:
+        return
+    trips = independent_trips(hoisted.unchecked)
+    if trips is None:
+        hoisted.reject()
+        return
+    hoisted.accept()
+    _raise(trips)
 
 
 def _raise(trips: IndependentTrips) -> None:
@@ -229,13 +245,7 @@ class _Raising:
         return [self._start(form, place.step * (axis == place.axis)) for axis, form in enumerate(place.indices)]
 
     def _start(self, form: Form, step: int) -> Expr:
-        total = constant(form.constant, types.I64)
-        for term, factor in form.terms.items():
-            if isinstance(term, Opaque):
-                total = total + Expr(term.value) * factor
-            elif term.loop is not self.trips.loop:
-                assert isinstance(term.loop, scf.ForOp)
-                total = total + Expr(term.loop.body.block.args[0]) * factor
+        total = value_of(form.plus(of_term(Trip(self.trips.loop)), -form.terms.get(Trip(self.trips.loop), 0)))
         return total + self._last * step if step and self.trips.is_reversed else total
 
     def _strides(self, place: MovingPlace) -> list[int]:
