@@ -82,6 +82,19 @@ def constant_interval(value: SSAValue) -> Interval:
     return interval_of_type(value.type) if number is None else Interval(number, number)
 
 
+def largest(value: SSAValue, depth: int = 8) -> int:
+    """An upper bound of an i64, from the ops that compute it."""
+    return _interval(value, depth).high
+
+
+def _interval(value: SSAValue, depth: int) -> Interval:
+    op = value.owner
+    if not isinstance(op, Operation) or not depth or not has_64_bits(value.type):
+        return constant_interval(value)
+    found = integer_of(op, lambda operand: _interval(operand, depth - 1)).interval
+    return found if found.fits else interval_of_type(value.type)
+
+
 def constant_added(op: Operation) -> tuple[SSAValue, int] | None:
     """The operand and the constant that an op adds, modulo 2**64."""
     sum_ = integer_of(op, constant_interval).sum

@@ -553,11 +553,6 @@ def _seconds(contenders: Mapping[str, Callable[[], Any]], budget: float) -> dict
     return best
 
 
-def _stored(lowered: Any) -> int:
-    """The bytes that a call allocates beside its results and arguments, as the last call has measured."""
-    return lowered.last_memory().peak
-
-
 def row(each: UserLoop, size: int, budget: float) -> str:
     """A line of the table."""
     import mlirad
@@ -567,11 +562,11 @@ def row(each: UserLoop, size: int, budget: float) -> str:
     def copies() -> tuple[Any, ...]:
         return tuple(x.copy() if isinstance(x, np.ndarray) else x for x in arguments)
 
-    def gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    def gradient(f: Callable[..., Any]) -> Any:
         return mlirad.grad(lambda *args: total(f(*args)))
 
-    values = {"loop": mlirad.jit(each.loop), "arrays": mlirad.jit(each.arrays)}
-    gradients = {"loop": gradient(each.loop), "arrays": gradient(each.arrays)}
+    values: dict[str, Any] = {"loop": mlirad.jit(each.loop), "arrays": mlirad.jit(each.arrays)}
+    gradients: dict[str, Any] = {"loop": gradient(each.loop), "arrays": gradient(each.arrays)}
     ratios, memory = [], []
     for contenders in (values, gradients):
         results = {name: f(*copies()) for name, f in contenders.items()}

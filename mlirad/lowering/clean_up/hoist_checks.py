@@ -20,7 +20,7 @@ from mlirad.analysis.trip_forms import Form, Opaque, Term, Trip, is_at_least, li
 from mlirad.dialect.core import types
 from mlirad.dialect.core.control import branch
 from mlirad.dialect.core.expr import Expr, apply, building, constant, insert, located, where
-from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.core.op import NdOp, written_subset
 from mlirad.dialect.ops.check import CheckIndexOp, check_index
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.xdsl_support.effects import has_no_effect
@@ -57,7 +57,12 @@ class _MovingCheck:
         # Neither difference overflows if the first trip passes.
         distance = size - 1 - start if self.step > 0 else start + size
         passed = distance + 1 if abs(self.step) == 1 else apply(np.floor_divide, distance, abs(self.step)) + 1
-        return where(start >= -size if self.step > 0 else start < size, passed, 0)
+        passed = where(start >= -size if self.step > 0 else start < size, passed, 0)
+        # No more can pass, whatever the start is. As a constant this tells which places of an array no trip reaches.
+        if isinstance(self.length, int):
+            indices = self.length if is_at_least(self.moving, 0, {}) else 2 * self.length
+            passed = apply(np.minimum, passed, -(-indices // abs(self.step)))
+        return passed
 
     def wrapped(self, index: Expr) -> Expr:
         """The index of a trip that passes, made non-negative."""
@@ -106,7 +111,7 @@ class HoistedChecks:
         """None if the loop has no checks, or other ones."""
         found = [_moving(op, loop) for op in ops_inside(loop) if isinstance(op, NdOp) and not has_no_effect(op)]
         checks = [check for check in found if check is not None]
-        if not checks or len(checks) < len(found):
+        if not checks or len(checks) < len(found) or _writes_before_failing(loop, checks):
             return None
         before, copies = Block(), dict[SSAValue, SSAValue]()
         with building(before), located(loop.location):
@@ -148,6 +153,19 @@ class HoistedChecks:
         """Remove what was made."""
         for op in reversed(self.made):
             erase(op)
+
+
+def _writes_before_failing(loop: scf.ForOp, checks: Sequence[_MovingCheck]) -> bool:
+    """Whether a trip may write to an array before one of its checks fails: the caller may see what it wrote."""
+    at: dict[Operation, _MovingCheck] = {check.op: check for check in checks}
+    passed, has_written = set[tuple[Form, SSAValue | int]](), False
+    for op in ops_of(loop.body.block):
+        if (check := at.get(op)) is not None:
+            if has_written and (check.moving, check.length) not in passed:
+                return True
+            passed.add((check.moving, check.length))
+        has_written |= written_subset(op) is not None
+    return False
 
 
 def _moving(op: Operation, loop: scf.ForOp) -> _MovingCheck | None:

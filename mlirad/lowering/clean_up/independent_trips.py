@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.analysis.cost import of_op
+from mlirad.analysis.integers import largest
 from mlirad.analysis.loops import Carry, Loop, counts_from_zero, loops_around, trip_count
 from mlirad.analysis.trip_forms import Form, Trip, linear
 from mlirad.analysis.varying import varying
@@ -303,7 +304,7 @@ class _Reading:
         )
 
     def _lead_of(self, op: Operation, other: MovingPlace | None) -> _Lead:
-        place, count = self.trips.places[op], trip_count(self.trips.loop)
+        place, most = self.trips.places[op], largest(self.trips.loop.ub)
         lead = None if place is None or other is None else _lead(place, other)
         # Places that are further apart than the loop has trips, such as those of two views of one array.
-        return _Apart.APART if isinstance(lead, int) and count is not None and abs(lead) >= count else lead
+        return _Apart.APART if isinstance(lead, int) and abs(lead) >= most else lead

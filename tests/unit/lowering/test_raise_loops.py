@@ -380,7 +380,14 @@ def test_a_loop_of_unknown_length() -> None:
             s += np.sin(x[i]) * i
         return s
 
-    compiled = mlirad.jit(f, boundscheck=False)
-    assert "scf.for" not in compiled.lower(X, 3).as_text("optimized")
-    for n in (-2, 0, 1, 17, 40):
-        assert compiled(X, n) == pytest.approx(f(X, n), rel=1e-14)
+    for compiled in (mlirad.jit(f, boundscheck=False), mlirad.jit(f)):
+        assert "scf.for" not in compiled.lower(X, 3).as_text("optimized")
+        for n in (-2, 0, 1, 17, 40):
+            assert compiled(X, n) == pytest.approx(f(X, n), rel=1e-14)
+    gradient = mlirad.grad(f)
+    assert "scf.for" not in gradient.lower(X, 3).as_text("optimized")
+    np.testing.assert_allclose(
+        gradient(X, 17), np.where(np.arange(40) < 17, np.cos(X) * np.arange(40), 0.0), rtol=1e-14
+    )
+    with pytest.raises(IndexError, match="index 40 is out of bounds for axis 0 with size 40"):
+        gradient(X, 41)

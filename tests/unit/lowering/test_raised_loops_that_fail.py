@@ -53,28 +53,60 @@ def rows(x, y, p, n):
             y[20 * i + j] = np.sin(x[j])
 
 
-# --- x and y of 40 numbers each, in one memory -----------------------------------------------------------------------
+def sliding(x, y, p, n):
+    for i in range(20):
+        y[i] = np.sin(x[i + n]) + x[2 * i + 1]
 
 
-def apart(memory):
+def falling(x, y, p, n):
+    for i in range(n):
+        y[2 - i] = np.sin(x[n - i])
+
+
+def strided(x, y, p, n):
+    for i in range(0, n, 3):
+        y[i] = np.exp(x[39 - i])
+
+
+def two_writes(x, y, p, n):
+    for i in range(n):
+        y[i] = np.sin(x[i])
+        x[i + 3] = y[i]
+
+
+def both_fail(x, y, p, n):
+    s = 0.0
+    for i in range(n):
+        s += np.sin(x[i + 2]) * y[i - n]
+    y[1] = s
+
+
+# --- x and y of 40 numbers each, in one memory; or in two -----------------------------------------------------------
+
+
+def alone(memory, other):
+    return memory[:40], other
+
+
+def apart(memory, other):
     return memory[:40], memory[45:85]
 
 
-def same(memory):
+def same(memory, other):
     return memory[:40], memory[:40]
 
 
-def behind(memory):
+def behind(memory, other):
     return memory[:40], memory[1:41]
 
 
-def backwards(memory):
+def backwards(memory, other):
     return memory[:40], memory[39::-1]
 
 
 def on_views(loop: Callable[..., Any], views: Callable[..., Any]) -> Callable[..., Any]:
-    def run(memory, places, count):
-        x, y = views(memory)
+    def run(memory, other, places, count):
+        x, y = views(memory, other)
         loop(x, y, places, count)
 
     return run
@@ -82,24 +114,37 @@ def on_views(loop: Callable[..., Any], views: Callable[..., Any]) -> Callable[..
 
 def outcome(run: Callable[..., Any], name: str, places: Any, count: int) -> tuple[Any, Any]:
     """The memory afterwards, and the line and the message of the exception in the loop of that name, if it ends so."""
-    memory = np.random.default_rng(3).normal(size=90)
+    memory, other = np.split(np.random.default_rng(3).normal(size=130), [90])
+    both = (memory, other)
     try:
-        run(memory, places, count)
+        run(*both, places, count)
     except IndexError as error:
         told = re.match(r".*?:(\d+):\d+: (.*)", str(error))  # of compiled code
         if told is not None:
-            return memory, (int(told[1]), told[2])
+            return both, (int(told[1]), told[2])
         (line,) = {each.lineno for each in traceback.extract_tb(error.__traceback__) if each.name == name}
-        return memory, (line, str(error))
-    return memory, None
+        return both, (line, str(error))
+    return both, None
 
 
-COUNTS = {counted: (-1, 0, 1, 17, 40, 41, 70), summed: (2, 40, 43, 45), rows: (37, 40, 41)}
+HUGE = 2**63 - 1
+COUNTS = {
+    counted: (-1, 0, 1, 17, 40, 41, 70, HUGE),
+    summed: (2, 40, 43, 45),
+    rows: (37, 40, 41),
+    sliding: (0, 20, 21, 40, -1, -20, -40, -41, -60, HUGE, -HUGE - 1),
+    falling: (0, 3, 39, 40, 42, 43, HUGE),
+    strided: (0, 1, 38, 40, 41, 79, 80, 100),
+    two_writes: (0, 5, 37, 38, 41),
+    both_fail: (0, 5, 38, 39, 40, 41, 60),
+}
 WRONG_PLACES = {gathered: (0, 40, -41)}
 CASES = [
     *((loop, views) for loop in (mapped, ahead) for views in (apart, same, behind, backwards)),
     *((loop, views) for loop in (counted, gathered) for views in (apart, behind)),
+    *((loop, views) for loop in (sliding, falling) for views in (alone, behind)),
     *((loop, apart) for loop in (summed, rows)),
+    *((loop, alone) for loop in (counted, summed, strided, two_writes, both_fail)),
 ]
 
 
@@ -114,7 +159,8 @@ def test_what_is_written_is_what_numpy_writes(loop: Callable[..., Any], views: C
             places[23] = wrong
             wanted, error = outcome(plain, loop.__name__, places, count)
             found, found_error = outcome(compiled, loop.__name__, places, count)
-            np.testing.assert_allclose(found, wanted, rtol=1e-13, err_msg=f"{count} {wrong}")
+            for one, other in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-13, err_msg=f"{count} {wrong}")
             assert found_error == error, (count, wrong)
             failed += error is not None
     assert (failed > 0) == (loop not in (mapped, ahead))
@@ -122,6 +168,12 @@ def test_what_is_written_is_what_numpy_writes(loop: Callable[..., Any], views: C
 
 @pytest.mark.parametrize(("views", "is_raised"), [(apart, True), (same, True), (behind, False), (backwards, False)])
 def test_a_loop_on_views_is_raised_if_no_trip_reads_what_another_writes(views: Any, is_raised: bool) -> None:
-    arguments = np.ones(90), np.zeros(LENGTH, np.int64), 0
+    arguments = np.ones(90), np.ones(40), np.zeros(LENGTH, np.int64), 0
     text = mlirad.jit(on_views(mapped, views)).lower(*arguments).as_text("optimized")
     assert ("scf.for" not in text) == is_raised
+
+
+@pytest.mark.parametrize("loop", [counted, summed], ids=lambda loop: loop.__name__)
+def test_the_trips_that_pass_are_raised(loop: Callable[..., Any]) -> None:
+    arguments = np.ones(90), np.ones(40), np.zeros(LENGTH, np.int64), 0
+    assert "scf.for" not in mlirad.jit(on_views(loop, alone)).lower(*arguments).as_text("optimized")
