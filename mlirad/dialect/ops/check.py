@@ -63,6 +63,11 @@ class EffectOp(InertOp):
         """The name of the exception that it raises."""
         return "IndexError"
 
+    @property
+    def checked_index(self) -> tuple[SSAValue, SSAValue] | None:
+        """The index and the size, if the op only fails unless -size <= index < size. Its result is the index, wrapped."""
+        return None
+
     def fails(self, *operands: Number | None) -> bool:
         """Whether the known operands (the others are None) prove that the op fails."""
         return False
@@ -174,6 +179,10 @@ class CheckIndexOp(EffectOp):
         cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
     ) -> list[Attribute]:
         return [i64]
+
+    @property
+    def checked_index(self) -> tuple[SSAValue, SSAValue]:
+        return self.index, self.size
 
     @property
     def message(self) -> str:

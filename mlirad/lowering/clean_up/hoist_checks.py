@@ -21,7 +21,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.control import branch
 from mlirad.dialect.core.expr import Expr, apply, building, constant, insert, located, where
 from mlirad.dialect.core.op import NdOp, written_subset
-from mlirad.dialect.ops.check import CheckIndexOp, check_index
+from mlirad.dialect.ops.check import EffectOp
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.xdsl_support.effects import has_no_effect
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
@@ -34,15 +34,17 @@ LONGEST_STEP = 1 << 31
 class _MovingCheck:
     """A check of the index `start + step * trip`, which is equal to `moving`."""
 
-    op: CheckIndexOp
+    op: EffectOp
+    index: SSAValue
+    size_value: SSAValue
     moving: Form
     start: Form
     step: int
 
     @property
     def length(self) -> SSAValue | int:
-        known = constant_int(self.op.size)
-        return self.op.size if known is None else known
+        known = constant_int(self.size_value)
+        return self.size_value if known is None else known
 
     @property
     def size(self) -> Expr:
@@ -123,10 +125,10 @@ class HoistedChecks:
             unchecked = insert(loop.clone(copies))
         unchecked.operands = [unchecked.lb, trips.value, *tuple(unchecked.operands)[2:]]
         for check in checks:
-            copy = copies[check.op.result].owner
-            assert isinstance(copy, CheckIndexOp)
+            copy = copies[check.op.results[0]].owner
+            assert isinstance(copy, Operation)
             with in_place_of(copy):
-                replace(copy, [check.wrapped(Expr(copy.index)).value])
+                replace(copy, [check.wrapped(Expr(copies.get(check.index, check.index))).value])
         made = ops_of(before)
         assert loop.parent is not None
         for op in made:
@@ -142,7 +144,7 @@ class HoistedChecks:
             for check in self.checks:
                 with located(check.op.location):
                     index = value_of(check.start) + trips * check.step
-                    check_index(index, check.size, check.op.axis.value.data)
+                    insert(check.op.clone({check.index: index.value, check.size_value: check.size.value}))
             return ()
 
         with in_place_of(self.loop):
@@ -170,11 +172,14 @@ def _writes_before_failing(loop: scf.ForOp, checks: Sequence[_MovingCheck]) -> b
 
 def _moving(op: Operation, loop: scf.ForOp) -> _MovingCheck | None:
     """The check, if it is made in every trip of the loop, and its index moves by the same step."""
-    if not isinstance(op, CheckIndexOp) or op.parent is not loop.body.block:
+    checked = op.checked_index if isinstance(op, EffectOp) else None
+    if checked is None or op.parent is not loop.body.block:
         return None
-    moving, own = linear(op.index), Trip(loop)
+    index, size = checked
+    moving, own = linear(index), Trip(loop)
     start, step = moving.plus(of_term(own), -moving.terms.get(own, 0)), moving.terms.get(own, 0)
-    is_known = constant_int(op.size) is not None or _is_outside(op.size, loop)
+    is_known = constant_int(size) is not None or _is_outside(size, loop)
+    assert isinstance(op, EffectOp)
     if not is_known or not all(stays(term, loop) for term in start.terms) or abs(step) >= LONGEST_STEP:
         return None
-    return _MovingCheck(op, moving, start, step)
+    return _MovingCheck(op, index, size, moving, start, step)
