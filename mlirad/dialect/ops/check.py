@@ -65,7 +65,7 @@ class EffectOp(InertOp):
 
     @property
     def checked_index(self) -> tuple[SSAValue, SSAValue] | None:
-        """The index and the size, if the op only fails unless -size <= index < size. Its result is the index, wrapped."""
+        """The index and the size, if the op fails only unless -size <= index < size, and returns the wrapped index."""
         return None
 
     def fails(self, *operands: Number | None) -> bool:
