@@ -161,14 +161,14 @@ def _channels_first(
     spatial = tuple(range(2, 2 + len(kernel)))
     terms, places = depth * prod(kernel), prod(counts)
     weights = np.reshape(w.copy(), (groups, results // groups, terms))
-    y = np.empty((x.shape[0], groups, results // groups, places), np.result_type(x, w))
+    y = np.empty((x.shape[0], groups, results // groups, *counts), np.result_type(x, w))
     for n in range(x.shape[0]):
         image = np.reshape(x[n].copy(), (groups, depth, *x.shape[2:]))
         if terms != depth or image.shape[2:] != counts:
             image = windows(
                 image, (0, 1, *spatial, *spatial), (1, 1, *dilations, *strides), (groups, depth, *kernel, *counts)
             )
-        y[n] = weights @ np.reshape(image, (groups, terms, places))
+        y[n] = np.reshape(weights @ np.reshape(image, (groups, terms, places)), y.shape[1:])
     return np.reshape(y, (x.shape[0], results, *counts))
 
 

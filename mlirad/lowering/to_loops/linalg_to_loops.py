@@ -30,6 +30,7 @@ from mlirad.lowering.to_loops.parallel_nest import cut_of, in_blocks
 from mlirad.lowering.to_loops.products.matched_product import Contraction, match_contraction, needs_no_clear
 from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
 from mlirad.lowering.to_loops.products.shared_tiles import SharedTiles
+from mlirad.lowering.to_loops.products.windowed_factor import match_windowed
 from mlirad.lowering.to_loops.repeated_nests import share_repeated
 from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS, SmallNests
 from mlirad.lowering.to_loops.vectorize import NestEmitter
@@ -150,11 +151,11 @@ def lower(
         body = body_of(nest.body)
         product = match_contraction(nest, body)
 
-        is_first = False
+        is_first, windows = False, None
 
         def emit(nest: Nest, body: Body, product: Contraction | None) -> None:
             if product is not None:
-                ContractionEmitter(product, nest, vector_bytes, builder, shared, is_first=is_first).emit()
+                ContractionEmitter(product, nest, vector_bytes, builder, shared, windows, is_first=is_first).emit()
             elif (zeros := zero_terms_of(nest, body)) is not None:
                 GuardedNest(nest, body, zeros, vector_bytes, builder).emit()
             else:
@@ -162,6 +163,8 @@ def lower(
 
         if small.build(nest, body, product, vector_bytes, builder):
             return erase(op)
+        if product is None and not parallel and (windowed := match_windowed(nest, body, builder)) is not None:
+            nest, product, windows = windowed
         if product is not None and clear is not None and needs_no_clear(product, nest, shared):
             is_first = True
             erase(clear)

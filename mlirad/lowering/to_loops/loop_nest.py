@@ -232,6 +232,16 @@ Groups = tuple[tuple[tuple[int, ...], Subscript], ...]
 """Memref axes that become one axis, and that axis's subscript."""
 
 
+def merged(operand: Operand, dimensions: Sequence[int], builder: LoopBuilder) -> Operand | None:
+    """The operand with these dimensions as one, the first of them; None if they are not contiguous in this order."""
+    groups = _unit_groups(operand)
+    for inner in dimensions[1:]:
+        if not _can_merge(operand, groups, dimensions[0], inner):
+            return None
+        groups = _merge(groups, dimensions[0])
+    return _collapse(operand, groups, builder)
+
+
 def _dimension(op: IndexOp) -> int:
     attribute = op.dim
     assert isinstance(attribute, IntegerAttr)

@@ -73,7 +73,7 @@ class CpuTarget(Target):
         )
 
     def _to_linalg(self, module: ModuleOp) -> ModuleOp:
-        return _passes(lambda: _linalg(self.fastmath))(module)
+        return _passes(lambda: _linalg(self.parallel, self.fastmath))(module)
 
     def _to_buffers(self, module: ModuleOp) -> ModuleOp:
         return _passes(lambda: _bufferized(self.parallel))(module)
@@ -143,8 +143,9 @@ def _assemble(text: str) -> str:
     return assemble(text)
 
 
-def _linalg(fastmath: bool) -> list[ModulePass]:
+def _linalg(parallel: bool, fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.delay_clears import DelayClears
+    from mlirad.lowering.to_linalg.fold_windows import FoldWindows
     from mlirad.lowering.to_linalg.gather_slices import GatherSlices
     from mlirad.lowering.to_linalg.merge_nests import MergeNests
     from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
@@ -152,7 +153,8 @@ def _linalg(fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.widen_halves import WidenHalves
 
     passes = [WidenHalves(), DelayClears(), GatherSlices(), ReadWrittenSlices(), NdToLinalg(fastmath=fastmath)]
-    return [*passes, MergeNests()]
+    folding = () if parallel else (FoldWindows(),)  # threads share products, but not those of windows
+    return [*passes, *folding, MergeNests()]
 
 
 def _bufferized(parallel: bool) -> list[ModulePass]:

@@ -37,6 +37,7 @@ from mlirad.lowering.to_loops.products.product_blocks import (
     writes_rows_in_order,
 )
 from mlirad.lowering.to_loops.products.shared_tiles import ROWS, SharedTiles, Tile, view
+from mlirad.lowering.to_loops.products.windowed_factor import Windows
 from mlirad.lowering.to_loops.scratch import scratch
 
 VECTORS = 2
@@ -55,14 +56,17 @@ class ContractionEmitter:
         vector_bytes: int,
         builder: LoopBuilder,
         shared: SharedTiles | None = None,
+        windows: Windows | None = None,
         *,
         is_first: bool = False,
     ):
         """shared: the module's functions with the tiles that this contraction uses; None if it has its own tiles.
+        windows: what b consists of, if it is not a matrix in memory.
         is_first: whether c holds nothing yet: its elements are stored without being read.
         """
         self.product = contraction
         self.builder = builder
+        self.windows = windows
         self.is_first = is_first
         self.sizes = nest.sizes
         self.starts = nest.starts
@@ -112,13 +116,13 @@ class ContractionEmitter:
         return self.lanes * self.vectors
 
     def _depth(self) -> int:
-        size = self.sizes[self.product.k]
-        return min(size, DEPTH) if isinstance(size, int) else DEPTH
+        size, most = self.sizes[self.product.k], DEPTH if self.windows is None else self.windows.depth
+        return min(size, most) if isinstance(size, int) else most
 
     def _should_pack(self) -> bool:
         """Whether b is packed: if it is not contiguous along j, so that it can be read as vectors, or if it is known to
         be large."""
-        if not self.product.b.is_unit(self.product.j):
+        if self.windows is not None or not self.product.b.is_unit(self.product.j):
             return True
         i, j, k = (self.sizes[d] for d in (self.product.i, self.product.j, self.product.k))
         if self.product.i in self.starts and not isinstance(i, int):
@@ -141,13 +145,13 @@ class ContractionEmitter:
         self.builder.loop(0, self.sizes[first], 1, (), body)
 
     def _depths(self) -> None:
-        size = self.sizes[self.product.k]
+        size, step = self.sizes[self.product.k], self._depth()
 
         def body(start: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            self._columns(start, self.builder.minimum(self.builder.add(start, DEPTH), size))
+            self._columns(start, self.builder.minimum(self.builder.add(start, step), size))
             return ()
 
-        self.builder.loop(0, size, DEPTH, (), body)
+        self.builder.loop(0, size, step, (), body)
 
     def _columns(self, start: Index, end: Index) -> None:
         builder = self.builder
@@ -229,8 +233,10 @@ class ContractionEmitter:
     def _pack_columns(self, j: Index, masks: Masks, depths: tuple[Index, Index]) -> None:
         product = self.product
         assert self.panel is not None
-        factor = self._factor(product.b, product.k, product.j)
         panel = Panel(self.panel, self.panel_row, self.lanes)
+        if self.windows is not None:
+            return self.windows.pack(self.builder, product.b, self.subscripts, panel, depths, j, self.vectors)
+        factor = self._factor(product.b, product.k, product.j)
         pack_columns(self.builder, factor, panel, depths, j, masks, self.sizes[product.j])
 
     def _pack_rows(self, rows: tuple[Index, Index], depths: tuple[Index, Index]) -> None:

@@ -1,0 +1,157 @@
+"""Recognises products of a matrix with windows of an array, and packs the windows' columns for register tiles.
+
+Reads: nests c[i, h, w] += a[i, k, l] * x[h + k, w + l], with any number of such dimensions. Writes: loops that copy
+panels of windows. Leaves: the tiles (`register_tiles.py`), which see a plain product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+
+from mlirad.lowering.loop_body import Body
+from mlirad.lowering.loop_builder import Index, LoopBuilder, vector_of
+from mlirad.lowering.to_loops.loop_nest import Nest, Operand, merged
+from mlirad.lowering.to_loops.products.matched_product import Contraction
+from mlirad.lowering.to_loops.products.packed_factors import Panel
+from mlirad.lowering.to_loops.products.product_blocks import DEPTH
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The factor x[h + k, w + l] as a matrix: its rows run along the dimensions k, l, its columns along h, w."""
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    sizes: Mapping[int, int]
+    """Of these dimensions."""
+
+    @property
+    def depth(self) -> int:
+        """The most rows that are packed at a time: all of the inner dimensions of k."""
+        inner = self._inner
+        return DEPTH // inner * inner
+
+    @property
+    def _inner(self) -> int:
+        return prod(self.sizes[d] for d in self.rows[1:])
+
+    def pack(
+        self,
+        builder: LoopBuilder,
+        source: Operand,
+        subscripts: Mapping[int, Index],
+        panel: Panel,
+        depths: tuple[Index, Index],
+        column: Index,
+        vectors: int,
+    ) -> None:
+        """Copy columns from one on, for these rows, into the panel. subscripts: of the dimensions around.
+
+        A vector of columns consists of pieces, one of each line of x that it crosses.
+        """
+        pieces = [self._pieces(builder, builder.add(column, v * panel.lanes), panel.lanes) for v in range(vectors)]
+        zeros = builder.number(0, vector_of(source.element, panel.lanes))
+        type = zeros.type
+
+        def copy(row: Index, here: Mapping[int, Index]) -> None:
+            for v, parts in enumerate(pieces):
+                value = zeros
+                for mask, there in parts:
+                    place = source.place(builder, {**subscripts, **here, **there})
+                    operands = [source.value, *map(builder.value, place)]
+                    if mask is None:
+                        value = builder.op(vector.LoadOp, operands, type)
+                    else:
+                        value = builder.op(vector.MaskedLoadOp, [*operands, mask, value], type)
+                builder.store(value, panel.buffer, [row, v * panel.lanes])
+
+        def loops(dimensions: Sequence[int], row: Index, here: Mapping[int, Index]) -> None:
+            if not dimensions:
+                return copy(row, here)
+            first, *others = dimensions
+            inner = prod(self.sizes[d] for d in others)
+
+            def body(index: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                loops(others, builder.add(row, builder.multiply(index, inner)), {**here, first: index})
+                return ()
+
+            builder.loop(0, self.sizes[first], 1, (), body)
+
+        start, end = (builder.divide(each, self._inner) for each in depths)
+
+        def outer(index: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            row = builder.add(panel.row, builder.multiply(builder.subtract(index, start), self._inner))
+            loops(self.rows[1:], row, {self.rows[0]: index})
+            return ()
+
+        builder.loop(start, end, 1, (), outer)
+
+    def _pieces(
+        self, builder: LoopBuilder, column: Index, lanes: int
+    ) -> list[tuple[SSAValue | None, dict[int, Index]]]:
+        """The mask of each piece of a vector, and the subscripts of the element that its first lane would have."""
+        *outer, last = self.columns
+        length, total = self.sizes[last], prod(self.sizes[d] for d in self.columns)
+        line, at = builder.divide(column, length), self._remainder(builder, column, length)
+        left = builder.subtract(total, column)
+        found: list[tuple[SSAValue | None, dict[int, Index]]] = []
+        before: SSAValue | None = None
+        for number in range(min((lanes - 2) // length + 2, total // length)):
+            place, rest = {last: builder.subtract(at, number * length)}, builder.add(line, number)
+            for d in reversed(outer[1:]):
+                place[d], rest = self._remainder(builder, rest, self.sizes[d]), builder.divide(rest, self.sizes[d])
+            if outer:
+                place[outer[0]] = rest
+            mask = builder.mask(builder.minimum(builder.subtract((number + 1) * length, at), left), lanes)
+            own = mask
+            if before is not None:
+                whole = builder.number(1, vector_of(i1, lanes)) if mask is None else mask
+                own = builder.op(arith.XOrIOp, [whole, before], before.type)
+            found.append((own, place))
+            if mask is None:
+                break
+            before = mask
+        return found
+
+    def _remainder(self, builder: LoopBuilder, index: Index, size: int) -> Index:
+        return builder.subtract(index, builder.multiply(builder.divide(index, size), size))
+
+
+def match_windowed(nest: Nest, body: Body, builder: LoopBuilder) -> tuple[Nest, Contraction, Windows] | None:
+    """The nest as a product with windows, and the nest in which these are a matrix; None if it is no such product."""
+    if len(nest.inputs) != 2 or len(nest.outputs) != 1 or not body.is_multiply_add:
+        return None
+    if not all(operand.is_memref for operand in nest.operands):
+        return None
+    plain = [all(s.atom is not None or not s.terms for s in operand.subscripts) for operand in nest.operands]
+    if plain not in ([True, False, True], [False, True, True]):
+        return None
+    (a, x), c = (nest.inputs if plain[0] else reversed(nest.inputs)), nest.outputs[0]
+    rows = tuple(s.atom for s in a.subscripts if s.atom is not None and s.atom not in c.dimensions)
+    columns = tuple(s.atom for s in c.subscripts if s.atom is not None and s.atom not in a.dimensions)
+    around = [d for d in nest.live if d in c.dimensions and d in a.dimensions]
+    heights = [d for d in around if d not in x.dimensions]
+    sizes = {d: nest.sizes[d] for d in (*rows, *columns)}
+    known = {d: size for d, size in sizes.items() if isinstance(size, int)}
+    if not rows or not columns or len(heights) != 1 or len(known) < len(sizes) or not x.is_unit(columns[-1]):
+        return None
+    if set(nest.live) != {*rows, *columns, *around} or prod(known[d] for d in rows[1:]) > DEPTH:
+        return None
+    own, out = merged(a, rows, builder), merged(c, columns, builder)
+    if own is None or out is None or not out.is_unit(columns[0]):
+        return None
+    whole = list(nest.sizes)
+    for group in (rows, columns):
+        size = prod(known[d] for d in group)
+        for d in group:
+            whole[d] = 1
+        whole[group[0]] = size
+    others = tuple(d for d in around if d != heights[0])
+    product = Contraction(own, x, out, heights[0], columns[0], rows[0], others)
+    return replace(nest, sizes=tuple(whole)), product, Windows(rows, columns, known)

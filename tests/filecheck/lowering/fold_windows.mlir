@@ -1,0 +1,39 @@
+// RUN: mlirad-opt %s -p mlirad-nd-to-linalg,mlirad-fold-windows | filecheck %s
+// RUN: mlirad-opt %s -p 'mlirad-nd-to-linalg,mlirad-fold-windows,mlirad-bufferize,mlirad-plan-arena,mlirad-linalg-to-loops{vector_bytes=32}' | filecheck %s --check-prefix LOOPS
+// A convolution is a product of weights with windows. The product reads the image itself: no array has the windows, and
+// each tile of the result is written once, when its sums over all taps are done.
+
+// CHECK-LABEL: func.func @image
+// CHECK-NOT:     tensor<2x3x3x
+// CHECK:         affine_map<(d0, d1, d2, d3, d4, d5) -> (d3, (d4 + d1), (d5 + d2))>
+// CHECK-SAME:    ins(%{{.*}}, %x : tensor<4x2x3x3xf32>, tensor<2x8x10xf32>)
+// CHECK-NOT:     linalg.generic
+// CHECK:         func.return
+
+// All loops over taps and channels copy parts of rows into a panel: the sum's own loop is one, and stores come after it.
+// LOOPS-LABEL: func.func @image
+// LOOPS:         vector.maskedload %x
+// LOOPS:         vector.store
+// LOOPS:         scf.for
+// LOOPS-COUNT-8: vector.fma
+// LOOPS-NOT:     vector.store
+// LOOPS:         scf.yield
+// LOOPS-COUNT-8: vector.store
+// LOOPS-NOT:     vector.store
+// LOOPS:         func.return
+func.func @image(%w: tensor<4x18xf32>, %x: tensor<2x8x10xf32>) -> tensor<4x48xf32> {
+  %0 = nd.windows %x {axes = array<i64: 0, 1, 2, 1, 2>, steps = array<i64: 1, 1, 1, 1, 1>}
+      : tensor<2x8x10xf32> to tensor<2x3x3x6x8xf32>
+  %1 = nd.reshape %0 : tensor<2x3x3x6x8xf32> to tensor<18x48xf32>
+  %2 = nd.contract "ik,kj->ij" %w, %1 : (tensor<4x18xf32>, tensor<18x48xf32>) -> tensor<4x48xf32>
+  func.return %2 : tensor<4x48xf32>
+}
+
+// Along an axis in steps of two, vectors would have to gather: these windows stay an array.
+// CHECK-LABEL: func.func @steps
+// CHECK-COUNT-2: linalg.generic
+func.func @steps(%w: tensor<4x3xf32>, %x: tensor<17xf32>) -> tensor<4x8xf32> {
+  %0 = nd.windows %x {axes = array<i64: 0, 0>, steps = array<i64: 1, 2>} : tensor<17xf32> to tensor<3x8xf32>
+  %1 = nd.contract "ik,kj->ij" %w, %0 : (tensor<4x3xf32>, tensor<3x8xf32>) -> tensor<4x8xf32>
+  func.return %1 : tensor<4x8xf32>
+}

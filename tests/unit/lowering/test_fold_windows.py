@@ -1,0 +1,34 @@
+"""Products that read windows in place, at sizes where vectors cross lines and panels end early."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mlirad
+from mlirad import nn
+
+SHAPES = {
+    "a line shorter than a vector": ((2, 3, 5, 7), (4, 3, 3, 3), 1, 1),
+    "several parts of the sum": ((1, 40, 6, 9), (13, 40, 3, 3), 1, 1),
+    "two groups": ((2, 4, 9, 33), (6, 2, 2, 4), 1, 2),
+    "one filter a channel": ((2, 3, 9, 19), (3, 1, 3, 3), 1, 3),
+    "dilated": ((1, 2, 12, 20), (5, 2, 3, 3), 2, 1),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values(dtype):
+    rng = np.random.default_rng(3)
+    given = [[rng.standard_normal(shape).astype(dtype) for shape in shapes[:2]] for shapes in SHAPES.values()]
+
+    @mlirad.jit
+    def all_of(given):
+        return [
+            nn.conv2d(x, w, 1, 1, dilation, groups)
+            for (x, w), (_, _, dilation, groups) in zip(given, list(SHAPES.values()))
+        ]
+
+    for (x, w), y, (_, _, dilation, groups) in zip(given, all_of(given), SHAPES.values(), strict=True):
+        wide = nn.conv2d(x.astype(np.float64), w.astype(np.float64), 1, 1, dilation, groups)
+        np.testing.assert_allclose(y, wide, rtol=0, atol=1e3 * np.finfo(dtype).eps)
