@@ -196,22 +196,21 @@ def _memory(out: SSAValue, shape: Sequence[int]) -> SSAValue:
 
 
 def _pass_on(old: SSAValue, new: SSAValue) -> None:
-    """Let those that expand the old value use the new one, if it has these axes already."""
-    shape = _long(types.shape(new.type))
+    """Let those that expand the old value use the new one, if it has these axes already, after some of size 1."""
+    shape = types.shape(new.type)
     for expand in [use.operation for use in old.uses]:
-        if not isinstance(expand, tensor.ExpandShapeOp) or _long(types.shape(expand.result.type)) != shape:
+        if not isinstance(expand, tensor.ExpandShapeOp):
+            continue
+        wanted = types.shape(expand.result.type)
+        if wanted != (1,) * (len(wanted) - len(shape)) + tuple(shape):
             continue
         for use in list(expand.result.uses):
             if isinstance(use.operation, tensor.InsertSliceOp) and use.index == 0:
-                use.operation.operands[0] = new  # which leaves axes of size 1 out
+                use.operation.operands[0] = new
         if expand.result.uses.get_length():
             with in_place_of(expand):
-                expand.result.replace_all_uses_with(reshaped(new, types.shape(expand.result.type)))
+                expand.result.replace_all_uses_with(reshaped(new, wanted))
         erase(expand)
-
-
-def _long(shape: Sequence[int]) -> list[int]:
-    return [size for size in shape if size != 1]
 
 
 def _erase_unused(value: SSAValue) -> None:
