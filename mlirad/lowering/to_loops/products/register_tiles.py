@@ -37,7 +37,7 @@ from mlirad.lowering.to_loops.products.product_blocks import (
     writes_rows_in_order,
 )
 from mlirad.lowering.to_loops.products.shared_tiles import ROWS, SharedTiles, Tile, view
-from mlirad.lowering.to_loops.products.windowed_factor import Windows
+from mlirad.lowering.to_loops.products.windowed_factor import WindowedFactor
 from mlirad.lowering.to_loops.scratch import scratch
 
 VECTORS = 2
@@ -56,7 +56,7 @@ class ContractionEmitter:
         vector_bytes: int,
         builder: LoopBuilder,
         shared: SharedTiles | None = None,
-        windows: Windows | None = None,
+        windows: WindowedFactor | None = None,
         *,
         is_first: bool = False,
     ):

@@ -23,7 +23,7 @@ from mlirad.lowering.to_loops.products.product_blocks import DEPTH
 
 
 @dataclass(frozen=True)
-class Windows:
+class WindowedFactor:
     """The factor x[h + k, w + l] as a matrix: its rows run along the dimensions k, l, its columns along h, w."""
 
     rows: tuple[int, ...]
@@ -123,7 +123,7 @@ class Windows:
         return builder.subtract(index, builder.multiply(builder.divide(index, size), size))
 
 
-def match_windowed(nest: Nest, body: Body, builder: LoopBuilder) -> tuple[Nest, Contraction, Windows] | None:
+def match_windowed(nest: Nest, body: Body, builder: LoopBuilder) -> tuple[Nest, Contraction, WindowedFactor] | None:
     """The nest as a product with windows, and the nest in which these are a matrix; None if it is no such product."""
     if len(nest.inputs) != 2 or len(nest.outputs) != 1 or not body.is_multiply_add:
         return None
@@ -154,4 +154,4 @@ def match_windowed(nest: Nest, body: Body, builder: LoopBuilder) -> tuple[Nest, 
         whole[group[0]] = size
     others = tuple(d for d in around if d != heights[0])
     product = Contraction(own, x, out, heights[0], columns[0], rows[0], others)
-    return replace(nest, sizes=tuple(whole)), product, Windows(rows, columns, known)
+    return replace(nest, sizes=tuple(whole)), product, WindowedFactor(rows, columns, known)
