@@ -82,7 +82,7 @@ class ContractionEmitter:
         is_blocked = not builder.is_shared and is_in_blocks((rows, size, depth), bytes, is_along_k=is_along_k)
         self.rows = rows_of_tile(rows, vector_bytes, is_packed=is_blocked)
         self.is_ragged = not isinstance(rows, int) or rows % self.rows != 0
-        is_in_order = writes_rows_in_order(size, depth, bytes)
+        is_in_order = windows is None and writes_rows_in_order(size, depth, bytes)
         is_shared = shared is not None and shared.is_for(nest.sizes) and (shared.is_many or not is_in_order)
         self.shared = shared if is_shared else None
         self.is_in_order = is_in_order and not is_shared
