@@ -175,7 +175,15 @@ def container(context: Context, value: Any, path: Path | None) -> Value:
             "a random generator that is a static argument", "pass it as an argument that is not static"
         )
     steps = ((WORDS, 0),) if is_generator else tuple((kind, key) for key in keys)
-    made = [object_value(context, x, step(path, *each)) for each, x in zip(steps, items, strict=True)]
+    made: list[Value] = []
+    restart: Restart | None = None
+    for each, item in zip(steps, items, strict=True):
+        try:
+            made.append(object_value(context, item, step(path, *each)))
+        except Restart as found:  # one new attempt for all arrays of the container
+            restart = found
+    if restart is not None:
+        raise restart
     return context.new_object(
         Entry(type(value), keys, tuple(made), Owner(BORROWED.format(type(value).__name__), is_shared=True))
     )

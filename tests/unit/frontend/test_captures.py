@@ -10,6 +10,7 @@ from run_frontend import call, call_built, compile_for
 
 from mlirad.contract.results import CaptureAlias
 from mlirad.errors import CompileError, UnsupportedSyntaxError
+from mlirad.frontend.build import Build
 
 WEIGHTS = np.arange(3.0)
 SCALE = 2.5
@@ -89,6 +90,26 @@ def test_containers_and_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(guard.holds() for guard in built.guards)
     monkeypatch.setitem(NETWORK, "w", [np.ones(3)])
     assert not all(guard.holds() for guard in built.guards)
+
+
+def test_the_arrays_of_a_container_are_found_in_one_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts, run = 0, Build.run
+
+    def counted(self: Build) -> Any:
+        nonlocal attempts
+        attempts += 1
+        return run(self)
+
+    monkeypatch.setattr(Build, "run", counted)
+    layers = {"w": [np.full(3, float(k)) for k in range(8)], "b": {"first": np.ones(3), "last": np.zeros(3)}}
+
+    def network(x):
+        for w in layers["w"]:
+            x = x * w + layers["b"]["first"]
+        return np.sum(x + layers["b"]["last"])
+
+    assert call(network, np.ones(3)) == network(np.ones(3))
+    assert attempts == 2
 
 
 def test_a_captured_array_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
