@@ -340,6 +340,12 @@ class RowRun:
         """Whether arrays are added up over all rows."""
         return any(each.axis is None and shape_of(each.value) for nest in self.nests for each in nest.outputs)
 
+    @property
+    def bytes_of_column_sums(self) -> int:
+        """The bytes of all arrays to which all rows are added."""
+        summed = (each for nest in self.nests for each in nest.outputs if each.axis is None)
+        return sum([_bytes_of_memref(each.value.type) for each in summed if isinstance(each.value.type, MemRefType)])
+
     def bytes_of_rows(self) -> dict[SSAValue, int]:
         """The bytes of one row, for each array that a block has rows of."""
         accesses = (each for nest in self.nests for each in (*nest.inputs, *nest.outputs) if each.axis is not None)

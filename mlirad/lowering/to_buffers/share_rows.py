@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf
@@ -33,6 +34,8 @@ from mlirad.xdsl_support.traversal import ops_of
 
 MOST_STRIPS = 16
 """Of a run that threads share: each needs memory of its own."""
+_MOST_BYTES = 1 << 20
+"""The limit for the sums of all strips over their rows."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ class _Runs:
         if not run.is_worthwhile(options.least) or (size := run.block_of(options.block)) is None:
             return
         strips = min(MOST_STRIPS, run.work // options.work, run.rows // size) if options.parallel else 1
-        if strips < 2 or not run.has_column_sums:
+        if strips < 2 or strips * run.bytes_of_column_sums <= _MOST_BYTES:
             _Blocks(run, size, max(1, strips)).emit()
 
 
@@ -160,23 +163,29 @@ class _Blocks:
     strips: int
     own: dict[SSAValue, SSAValue] = field(default_factory=dict)
     parts: dict[SSAValue, tuple[SSAValue, SSAValue, Combiner]] = field(default_factory=dict)
-    """For each output to which all rows are added: the sum of a block, and an array of these sums."""
+    """For each number to which all rows are added: the sum of a block, and an array of these sums."""
+    columns: dict[SSAValue, tuple[SSAValue, Combiner]] = field(default_factory=dict)
+    """For each array to which all rows are added, if threads share the run: the sums of the strips."""
 
     def emit(self) -> None:
         nests = self.run.nests
         count, rest = divmod(self.run.rows, self.size)
+        each = -(-count // self.strips)
+        self.strips = -(-count // each)
         last = nests[-1].op
         assert last.parent is not None
         with emitting(InsertPoint.before(last), last.location):
             self._make_memory(count + (rest > 0))
             zero, end = _index(0), _index(count)
             if self.strips > 1:
-                self._in_strips(count)
+                self._in_strips(count, each)
             else:
-                self._loop(zero, end, zero)
+                self._loop(zero, end, zero, {})
             if rest:
-                self._nests(end, _index(count * self.size), rest, zero)
+                self._nests(end, _index(count * self.size), rest, zero, {})
             for whole, (_, array, combiner) in self.parts.items():
+                _add_up(array, whole, combiner)
+            for whole, (array, combiner) in self.columns.items():
                 _add_up(array, whole, combiner)
         behind = set(_from(last))
         for op in reversed(self.run.later):
@@ -188,11 +197,10 @@ class _Blocks:
         for old in self.own:
             _erase_unused(old)
 
-    def _in_strips(self, count: int) -> None:
-        """The blocks in strips, which threads run in any order, each with memory of its own."""
-        each = -(-count // self.strips)
+    def _in_strips(self, count: int, each: int) -> None:
+        """The blocks in strips of `each`, which threads run in any order, each with memory of its own."""
         body = Block(arg_types=[IndexType()])
-        bounds = [_index(value) for value in (0, -(-count // each), 1)]
+        bounds = [_index(value) for value in (0, self.strips, 1)]
         insert(
             scf.ParallelOp.create(
                 operands=bounds, properties={"operandSegmentSizes": segments(1, 1, 1, 0)}, regions=[Region(body)]
@@ -202,16 +210,29 @@ class _Blocks:
         with emitting(InsertPoint.at_end(body), current_location()):
             first = insert(arith.MuliOp(strip, _index(each))).result
             end = insert(arith.MinSIOp(insert(arith.AddiOp(first, _index(each))).result, _index(count))).result
-            self._loop(first, end, insert(arith.MuliOp(strip, _index(self.size))).result)
+            sums = {whole: self._sums_of(strip, whole) for whole in self.columns}
+            self._loop(first, end, insert(arith.MuliOp(strip, _index(self.size))).result, sums)
             insert(scf.ReduceOp())
 
-    def _loop(self, first: SSAValue, end: SSAValue, place: SSAValue) -> None:
-        """The blocks from one up to another. place: the first row of the memory that they have."""
+    def _sums_of(self, strip: SSAValue, whole: SSAValue) -> SSAValue:
+        """Where a strip adds up its rows, cleared."""
+        array, combiner = self.columns[whole]
+        shape = shape_of(whole)
+        strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+        result = MemRefType(combiner.element, shape, StridedLayoutAttr(strides, None))
+        offsets = [strip, *[0] * len(shape)]
+        view = memref.SubviewOp.get(array, offsets, [1, *shape], [1] * len(offsets), result)
+        made = insert(view).results[0]
+        insert(FillOp([number(combiner.neutral_number, combiner.element)], [made], []))
+        return made
+
+    def _loop(self, first: SSAValue, end: SSAValue, place: SSAValue, sums: dict[SSAValue, SSAValue]) -> None:
+        """The blocks from one up to another. place: the first row of the memory that they have. sums: see `_nests`."""
         body = Block(arg_types=[IndexType()])
         insert(scf.ForOp(first, end, _index(1), [], Region(body)))
         with emitting(InsertPoint.at_end(body), current_location()):
             start = insert(arith.MuliOp(body.args[0], _index(self.size))).result
-            self._nests(body.args[0], start, self.size, place)
+            self._nests(body.args[0], start, self.size, place, sums)
             insert(scf.YieldOp())
 
     def _make_memory(self, blocks: int) -> None:
@@ -226,17 +247,22 @@ class _Blocks:
         for nest in self.run.nests:
             for place, combiner in nest.combiners.items():
                 out = nest.outputs[place].value
+                element = combiner.element
                 if not shape_of(out):
-                    element = combiner.element
                     self.parts[out] = _allocated(element, []), _allocated(element, [blocks]), combiner
+                elif self.strips > 1:
+                    self.columns[out] = _allocated(element, [self.strips, *shape_of(out)]), combiner
 
     @property
     def _own_rows(self) -> int:
         """Of the memory that only the run uses."""
         return self.strips * self.size
 
-    def _nests(self, block: SSAValue, start: SSAValue, rows: int, place: SSAValue) -> None:
-        """The nests on one block. start: its first row. place: that of the memory which only the run uses."""
+    def _nests(
+        self, block: SSAValue, start: SSAValue, rows: int, place: SSAValue, sums: dict[SSAValue, SSAValue]
+    ) -> None:
+        """The nests on one block. start: its first row. place: that of the memory which only the run uses. sums: where
+        to add up what all rows are added to, if elsewhere."""
         views: dict[tuple[SSAValue, int], SSAValue] = {}
         cells = {whole: self._cell(whole, block) for whole in self.parts}
         for whole, cell in cells.items():
@@ -248,7 +274,8 @@ class _Blocks:
             for value in nest.op.operands:
                 if isinstance(value.type, MemRefType):
                     access = next(accesses)
-                    value = cells.get(access.value) or self._part(access, start, rows, place, views)
+                    sum = cells.get(access.value) or sums.get(access.value)
+                    value = sum or self._part(access, start, rows, place, views)
                 operands.append(value)
             made = type(nest.op).create(
                 operands=operands,
@@ -349,13 +376,15 @@ def _allocated(element: Attribute, shape: Sequence[int]) -> SSAValue:
 
 
 def _add_up(array: SSAValue, whole: SSAValue, combiner: Combiner) -> None:
-    """Combine the numbers in an array with the number in `whole`."""
+    """Combine the numbers or arrays in an array with the one in `whole`, in order."""
+    dims = range(1, rank := len(shape_of(array)))
+    kinds = [IteratorType.REDUCTION, *[IteratorType.PARALLEL] * len(dims)]
     insert(
         GenericOp.create(
             operands=[array, whole],
             properties={
-                "indexing_maps": ArrayAttr([map_of(1, (0,)), map_of(1, ())]),
-                "iterator_types": ArrayAttr([IteratorTypeAttr(IteratorType.REDUCTION)]),
+                "indexing_maps": ArrayAttr([map_of(rank, (0, *dims)), map_of(rank, tuple(dims))]),
+                "iterator_types": ArrayAttr([IteratorTypeAttr(each) for each in kinds]),
                 "operandSegmentSizes": segments(1, 1),
             },
             regions=[Region(combiner.block)],

@@ -100,6 +100,19 @@ func.func @whole_sum(%x: memref<12x4xf64>, %y: memref<12x4xf64>) -> f64 {
 // CHECK:           arith.divsi
 // CHECK-NOT:     linalg.generic
 // CHECK:         func.return
+
+// Each strip of threads has sums of its own, which are then added up in order.
+// THREADS-LABEL: func.func @sums_of_columns
+// THREADS:         %[[SUMS:.*]] = memref.alloc() : memref<4x2xi32>
+// THREADS:         "scf.parallel"
+// THREADS:           %[[OWN:.*]] = memref.subview %[[SUMS]][%{{.*}}, 0] [1, 2] [1, 1]
+// THREADS:           linalg.fill ins(%{{.*}} : i32) outs(%[[OWN]]
+// THREADS:           scf.for
+// THREADS:             linalg.generic
+// THREADS-SAME:          outs(%[[OWN]]
+// THREADS:           scf.reduce
+// THREADS:         linalg.generic
+// THREADS-SAME:      iterator_types = ["reduction", "parallel"]} ins(%[[SUMS]] : memref<4x2xi32>) outs(%s : memref<2xi32>)
 func.func @sums_of_columns(%x: memref<64x2xi32>, %s: memref<2xi32>, %y: memref<64x2xi32>) {
   %c = arith.constant 0 : i32
   %n = arith.constant 64 : i32

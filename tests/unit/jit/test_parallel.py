@@ -20,6 +20,7 @@ import pytest
 import mlirad
 from mlirad.analysis import cost
 from mlirad.analysis.decision_report import Kind
+from mlirad.lowering.to_buffers import share_rows
 from mlirad.lowering.to_loops import parallel_nest
 from mlirad.options import Environment
 from mlirad.targets.cpu import CpuTarget
@@ -114,6 +115,34 @@ def test_a_chain_of_nests_is_one_parallel_loop(monkeypatch: pytest.MonkeyPatch) 
     )
     for mine, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-13, atol=1e-18)
+
+
+def normalised(x, w):
+    """Softmax, and sums over its rows, as in the gradient of a mixture."""
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    y = e / np.sum(e, axis=1, keepdims=True)
+    return y, np.sum(y * w, axis=0), np.sum(y)
+
+
+def test_a_chain_with_sums_over_rows_is_one_parallel_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each strip of rows has sums of its own, which are added up in order; 62 blocks make 13 strips of at most 5."""
+    monkeypatch.setattr(parallel_nest, "BLOCK", cost.SHARED)
+    monkeypatch.setattr(share_rows, "MOST_STRIPS", 14)
+    x, w = arrays([(1003, 200)] * 2, np.float64)
+    shared, alone = (mlirad.jit(normalised, parallel=each, cache=False) for each in (True, False))
+    text = shared.lower(x, w).as_text("loops")
+    assert text.count("scf.parallel") == 1 and "memref<13x200xf64>" in text
+    wanted = alone(x, w)
+    mlirad.set_num_threads(1)
+    first = shared(x, w)
+    for place in (0, 2):
+        np.testing.assert_array_equal(first[place], wanted[place])
+    bound = 1e-13 * np.sum(np.abs(wanted[0] * w), axis=0)
+    assert np.all(np.abs(first[1] - np.sum(wanted[0] * w, axis=0)) <= bound)
+    for threads in (2, 3):
+        mlirad.set_num_threads(threads)
+        for mine, other in zip(shared(x, w), first, strict=True):
+            np.testing.assert_array_equal(mine, other)
 
 
 def test_the_report_names_the_lines_that_are_shared() -> None:
