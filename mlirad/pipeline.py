@@ -20,6 +20,7 @@ from xdsl.printer import Printer
 from mlirad import stages
 from mlirad.analysis.decision_report import Fact, Report, of_code, of_derivatives, sorted_by_line
 from mlirad.autodiff.cancel_clears import CancelClears
+from mlirad.autodiff.requests.cancelled_extremes import StopCancelledExtremes
 from mlirad.autodiff.requests.differentiate import Differentiate, has_requests
 from mlirad.autodiff.requests.needed_rules import DropRules
 from mlirad.autodiff.requests.split import Split
@@ -64,7 +65,7 @@ def differentiate(module: ModuleOp, raises_loops: bool = True, *, keeps_rules: b
         apply((*dropped, Inline(), *CLEAN, MaskSelections()), module)
         if raises_loops:
             raised(module)
-        apply((Differentiate(),), module)
+        apply((StopCancelledExtremes(), Differentiate()), module)
         apply((Dce(), Tape(), Split(), Inline(), *CLEAN), module)
         apply((CancelClears(), Dce()), module)
     return module

@@ -25,7 +25,9 @@ from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, sub
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import plus
+from mlirad.dialect.core.shift import Shift
 from mlirad.dialect.core.subset import Change, Range, Subset
+from mlirad.dialect.ops.constant import ArangeOp
 from mlirad.dialect.ops.elementwise import numbers
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
@@ -88,6 +90,17 @@ class GatherOp(IndexedOp, LinearOp):
             return self.indices[0], axis - self.position
         kept = self._kept(len(types.shape(self.t.type)))
         return self.t, kept[axis if axis < self.position else axis - rank]
+
+    def shifted(self, x: Shift, *indices: Shift) -> Shift | None:
+        """Index arrays 0, 1, 2, ... keep an axis."""
+        rank, kept = len(types.shape(self.indices[0].type)), self._kept(len(types.shape(self.t.type)))
+        places = {axis: place + rank * (place >= self.position) for place, axis in enumerate(kept)}
+        for axis, index in zip(ints(self.axes), self.indices, strict=True):
+            known = constant_indices(index)
+            counts = known is not None and known.ndim == 1 and (known == np.arange(len(known))).all()
+            if counts or isinstance(index.owner, ArangeOp):
+                places[axis] = self.position
+        return x.along(places)
 
     def reference(self, t: Any, *indices: Any) -> Any:
         require_checked(indices)

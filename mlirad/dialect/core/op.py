@@ -23,6 +23,7 @@ from mlirad.dialect.core.native import NativeCalls
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText
 from mlirad.dialect.core.registry import TypedOp, require_free, spell
 from mlirad.dialect.core.scalars import Complex, Flag, Real
+from mlirad.dialect.core.shift import Shift
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.errors import CompileError
 from mlirad.xdsl_support.fast_accessors import once_for_all_alike, read_places, result_count
@@ -210,6 +211,10 @@ class NdOp(TypedOp):
     def addend(self, index: int, operands: Sequence[Expr]) -> Expr | None:
         """What the op adds to operand `index`, computed from its other operands; None if the result is not such a
         sum."""
+        return None
+
+    def shifted(self, *operands: Any, **named: Any) -> Shift | None:
+        """How the only result changes with a number, given the same of each operand (Shifts); None if not known."""
         return None
 
     def hinted(self) -> SSAValue | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math as pymath
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from mlirad.dialect.core import complex_formulas, intervals, types
+from mlirad.dialect.core import complex_formulas, intervals, shift, types
 from mlirad.dialect.core.answers import Given, Series
 from mlirad.dialect.core.derivative import BilinearOp, convolution, total
 from mlirad.dialect.core.expr import Expr, emit, where
@@ -17,6 +18,7 @@ from mlirad.dialect.core.intervals import Integer, Interval
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, typed
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.scalars import Complex, choose, compare, number, scalar_op
+from mlirad.dialect.core.shift import Shift
 from mlirad.dialect.ops.constant import is_finite, is_nonzero
 from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, floats, numbers
 
@@ -36,6 +38,9 @@ class AddOp(BinaryOp):
 
     def addend(self, index: int, operands: Sequence[Expr]) -> Expr:
         return operands[1 - index]
+
+    def shifted(self, x: Shift, y: Shift) -> Shift | None:
+        return shift.total(x, y, 1)
 
     def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         return g, g
@@ -59,6 +64,9 @@ class SubOp(BinaryOp):
     def addend(self, index: int, operands: Sequence[Expr]) -> Expr | None:
         return -operands[1] if index == 0 else None
 
+    def shifted(self, x: Shift, y: Shift) -> Shift | None:
+        return shift.total(x, y, -1)
+
     def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         return g, -g
 
@@ -77,6 +85,9 @@ class MulOp(BilinearOp, BinaryOp):
 
     def integer(self, *operands: Interval) -> Integer:
         return intervals.product(*operands)
+
+    def shifted(self, x: Shift, y: Shift) -> Shift | None:
+        return shift.product(x, y, 1)
 
     def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         return g * y, g * x
@@ -100,6 +111,9 @@ class DivOp(BinaryOp):
     @classmethod
     def accept(cls, type: Attribute) -> Attribute:
         return floats(cls.name, type)
+
+    def shifted(self, x: Shift, y: Shift) -> Shift | None:
+        return shift.product(x, y, -1)
 
     def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         quotient = g / y
@@ -140,6 +154,9 @@ class NegOp(UnaryOp):
     @classmethod
     def accept(cls, type: Attribute) -> Attribute:
         return numbers(cls.name, type)
+
+    def shifted(self, x: Shift) -> Shift | None:
+        return x if x.is_factor else replace(x, by=-x.by)
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return -g

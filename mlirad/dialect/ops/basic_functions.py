@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math as pymath
+from dataclasses import replace
 
 import numpy as np
 from xdsl.dialects import math
@@ -12,6 +13,7 @@ from mlirad.dialect.core import complex_formulas
 from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.scalars import Complex, scalar_op
+from mlirad.dialect.core.shift import Shift
 from mlirad.dialect.ops.elementwise import UnaryOp
 
 
@@ -20,6 +22,9 @@ class ExpOp(UnaryOp):
     """e**x."""
 
     name = "nd.exp"
+
+    def shifted(self, x: Shift) -> Shift | None:
+        return None if x.is_factor else replace(x, is_factor=True)
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return g * out
@@ -36,6 +41,9 @@ class LogOp(UnaryOp):
     """The natural logarithm."""
 
     name = "nd.log"
+
+    def shifted(self, x: Shift) -> Shift | None:
+        return replace(x, is_factor=False) if x.is_factor else None
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return g / x

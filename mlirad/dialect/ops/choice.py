@@ -30,6 +30,7 @@ from mlirad.dialect.core.numpy_source import (
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import Complex, both, choose, compare, number, scalar_op
+from mlirad.dialect.core.shift import Shift
 from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.elementwise import BinaryOp, ElementwiseOp, floats, require_same
 from mlirad.errors import DTypeError, ShapeError
@@ -153,6 +154,9 @@ class SelectOp(ElementwiseOp):
         if condition != types.with_element(x, types.I1):
             raise DTypeError(f"nd.select: the condition is {condition}, not booleans of the shape of {x}")
         return [x]
+
+    def shifted(self, condition: Shift, x: Shift, y: Shift) -> Shift | None:
+        return x if x == y else None
 
     def numpy_source(self, source: NumpySource) -> NumpyText:
         if types.is_tensor(self.result.type):

@@ -22,6 +22,7 @@ from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, dty
 from mlirad.dialect.core.op import NdOp, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import number
+from mlirad.dialect.core.shift import Shift
 from mlirad.dialect.core.upstream import empty, filled
 from mlirad.dialect.ops.movement import broadcast, of_lanes
 from mlirad.errors import DTypeError, ShapeError
@@ -135,6 +136,9 @@ class FullOp(LinearOp):
         if types.shape(result_type).count(-1) != len(operands) - 1:
             raise ShapeError(f"nd.full: {len(operands) - 1} sizes for {result_type}")
         return [result_type]
+
+    def shifted(self, value: Shift, *sizes: Shift) -> Shift | None:
+        return value
 
     def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
         # An array of different numbers is not a FullOp.

@@ -20,6 +20,7 @@ from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, calle
 from mlirad.dialect.core.op import PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import Complex, plus, scalar_op
+from mlirad.dialect.core.shift import Shift
 from mlirad.dialect.ops.elementwise import numbers
 from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import DTypeError, ShapeError
@@ -100,6 +101,13 @@ class ContractOp(BilinearOp, PureOp):
         new = next(label for label in string.ascii_letters if label not in lhs + rhs + result)
         lhs, rhs = (new * is_stacked + labels for is_stacked, labels in zip(stacked, (lhs, rhs), strict=True))
         return [contract(f"{lhs},{rhs}->{new}{result}", *operands)]
+
+    def shifted(self, x: Shift, y: Shift) -> Shift | None:
+        lhs, rhs, result = self.labels
+        one, labels = (x, lhs) if x.by else (y, rhs)
+        if (x.by and y.by) or not one.is_factor:
+            return None
+        return one.along({labels.index(label): place for place, label in enumerate(result) if label in labels})
 
     def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         lhs, rhs, result = self.labels

@@ -33,6 +33,7 @@ from mlirad.dialect.core.numpy_source import (
 )
 from mlirad.dialect.core.op import NdOp, PureOp, op
 from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.shift import Shift
 from mlirad.dialect.core.upstream import filled, reshaped
 from mlirad.errors import DTypeError, ShapeError
 
@@ -112,6 +113,9 @@ class BroadcastOp(LinearOp):
         axes = [":" if axis in ints(self.dims) else "None" for axis in range(first, len(shape))]
         aligned = _indexed(x, axes) if "None" in axes else x
         return replace(called("np.broadcast_to", aligned, tuple_of(shape)), is_new=False, lax=aligned)
+
+    def shifted(self, x: Shift, *sizes: Shift) -> Shift | None:
+        return x.along(dict(enumerate(ints(self.dims))))
 
     def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> Expr:
         axes = [axis for axis in range(len(out.shape)) if axis not in ints(self.dims)]
@@ -207,6 +211,14 @@ class ReshapeOp(MovementOp):
         thin = (x, before) if 1 not in before else x.thin
         return replace(found, thin=thin, lax=x if "None" not in axes[first:] else None)
 
+    def shifted(self, x: Shift) -> Shift | None:
+        """Known if only axes of size 1 are added or dropped."""
+        source, target = types.shape(self.x.type), types.shape(self.result.type)
+        before, after = ([axis for axis, size in enumerate(shape) if size != 1] for shape in (source, target))
+        if [source[axis] for axis in before] != [target[axis] for axis in after]:
+            return x if not x.axes else None
+        return x.along(dict(zip(before, after, strict=True)))
+
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return reshape(g, x.type)
 
@@ -290,6 +302,9 @@ class TransposeOp(MovementOp):
         if permutation == tuple(reversed(range(len(permutation)))):
             return as_view(text(x.within(Rank.ATOM), ".T"))
         return as_view(called("np.transpose", x, tuple_of(permutation)))
+
+    def shifted(self, x: Shift) -> Shift | None:
+        return x.along({axis: place for place, axis in enumerate(ints(self.permutation))})
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return emit(TransposeOp, g, permutation=np.argsort(ints(self.permutation)))

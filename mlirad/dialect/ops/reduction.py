@@ -23,6 +23,7 @@ from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, dtype_name,
 from mlirad.dialect.core.op import PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import plus, scalar_op
+from mlirad.dialect.core.shift import Shift
 from mlirad.dialect.ops.choice import annihilated
 from mlirad.dialect.ops.compare import CastOp, cast
 from mlirad.dialect.ops.elementwise import numbers
@@ -132,6 +133,9 @@ class SumOp(ReductionOp):
         if not isinstance(source, CastOp) or not types.is_bool(source.x.type):
             return intervals.UNKNOWN
         return Integer(interval=Interval(0, HIGHEST), counted=source.x)
+
+    def shifted(self, x: Shift) -> Shift | None:
+        return x.along({axis: place for place, axis in enumerate(self.kept)}) if x.is_factor else None
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return broadcast_like(g, self.kept, x)
