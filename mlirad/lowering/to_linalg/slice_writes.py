@@ -13,6 +13,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.analysis.constants import constant_int, holds_one_number, number_of
+from mlirad.dialect.arrays.elements import Element
 from mlirad.dialect.arrays.slices import Slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant
@@ -103,6 +104,15 @@ def read_box(op: Operation) -> tuple[SSAValue, Box] | None:
     found = read_subset(op)
     box = None if found is None else _box(found)
     return None if found is None or box is None else (found.array, box)
+
+
+def touched(found: Subset) -> Box | None:
+    """The box of a read or a write, if it is of a dense slice or an element at a constant index."""
+    if not isinstance(found, Element):
+        return _box(found)
+    places = [constant_int(place) for place in found.places]
+    known = [place for place in places if place is not None]
+    return Box(tuple(known), tuple([place + 1 for place in known])) if len(known) == len(places) else None
 
 
 def _box(found: Subset) -> Box | None:

@@ -145,6 +145,8 @@ def _assemble(text: str) -> str:
 
 def _linalg(parallel: bool, fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.delay_clears import DelayClears
+    from mlirad.lowering.to_linalg.drop_overwritten_fills import DropOverwrittenFills
+    from mlirad.lowering.to_linalg.drop_unread_writes import DropUnreadWrites
     from mlirad.lowering.to_linalg.fold_windows import FoldWindows
     from mlirad.lowering.to_linalg.gather_slices import GatherSlices
     from mlirad.lowering.to_linalg.merge_nests import MergeNests
@@ -152,9 +154,9 @@ def _linalg(parallel: bool, fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.read_written_slices import ReadWrittenSlices
     from mlirad.lowering.to_linalg.widen_halves import WidenHalves
 
-    passes = [WidenHalves(), DelayClears(), GatherSlices(), ReadWrittenSlices(), NdToLinalg(fastmath=fastmath)]
+    writes = [DropUnreadWrites(), DelayClears(), GatherSlices(), ReadWrittenSlices(), DropOverwrittenFills()]
     folding = () if parallel else (FoldWindows(),)  # threads share products, but not those of windows
-    return [*passes, *folding, MergeNests()]
+    return [WidenHalves(), *writes, NdToLinalg(fastmath=fastmath), *folding, MergeNests()]
 
 
 def _bufferized(parallel: bool) -> list[ModulePass]:
