@@ -27,6 +27,7 @@ from mlirad.lowering.to_loops.guarded_nest import GuardedNest, zero_terms_of
 from mlirad.lowering.to_loops.loop_nest import Nest, nest_of, simplify
 from mlirad.lowering.to_loops.loop_schedule import schedule_of
 from mlirad.lowering.to_loops.parallel_nest import cut_of, in_blocks
+from mlirad.lowering.to_loops.products.few_columns import FewColumns
 from mlirad.lowering.to_loops.products.matched_product import Contraction, match_contraction, needs_no_clear
 from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
 from mlirad.lowering.to_loops.products.shared_tiles import SharedTiles
@@ -152,9 +153,13 @@ def lower(
         product = match_contraction(nest, body)
 
         is_first, windows = False, None
+        is_many = shared is not None and shared.is_many
 
         def emit(nest: Nest, body: Body, product: Contraction | None) -> None:
-            if product is not None:
+            is_plain = windows is None and not is_many
+            if product is not None and is_plain and FewColumns.is_for(product, nest, vector_bytes):
+                FewColumns(product, nest, vector_bytes, builder, is_first=is_first).emit()
+            elif product is not None:
                 ContractionEmitter(product, nest, vector_bytes, builder, shared, windows, is_first=is_first).emit()
             elif (zeros := zero_terms_of(nest, body)) is not None:
                 GuardedNest(nest, body, zeros, vector_bytes, builder).emit()

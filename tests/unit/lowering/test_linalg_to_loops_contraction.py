@@ -128,6 +128,21 @@ def test_short_sums_write_rows_in_order() -> None:
         check("ki,kj->ij", dict(zip("ijk", sizes, strict=True)), element="f32", vector_bytes=64)
 
 
+def test_vectors_run_along_the_sum_if_columns_are_few() -> None:
+    """Rows and steps that fill no tile, b across and along, results that hold something, batches."""
+    for spec in ("ik,kj->ij", "ik,jk->ij", "bik,bkj->bij"):
+        for columns, vector_bytes in ((2, 32), (3, 64), (4, 64)):
+            sizes = {"b": 2, "i": 29, "j": columns, "k": 331}
+            check(spec, sizes, unknown="i" * (columns == 3), element="f32", vector_bytes=vector_bytes)
+    for dtype, lanes in ((np.float32, 16), (np.float64, 8)):
+        a, b = RNG.integers(-8, 9, (40, 140)).astype(dtype), RNG.integers(-8, 9, (140, 3)).astype(dtype)
+        for x, y in ((a, b), (a[::-1, ::-1], b[::-1]), (a[1::3, 5:], b[5:]), (a[:16, 3:], b[:-3, ::2])):
+            np.testing.assert_array_equal(mlirad.jit(np.matmul)(x, y), x @ y)
+        text = str(lowered(einsum("ik,kj->ij", {"i": 40, "j": 3, "k": 140}, f"f{8 * a.itemsize}"), 64))
+        fmas = [line for line in text.splitlines() if "vector.fma" in line]
+        assert fmas and all(f"vector<{lanes}x" in line for line in fmas)
+
+
 @pytest.mark.parametrize("spec", LAYOUTS)
 def test_matrix_product_of_unknown_sizes(spec: str) -> None:
     for sizes in ((0, 3, 3), (3, 0, 3), (3, 3, 0), (1, 1, 1), (1, 20, 2), (20, 1, 2), (7, 8, 9), (31, 35, 270)):

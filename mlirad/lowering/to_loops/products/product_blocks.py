@@ -20,6 +20,8 @@ STEPS_PER_ROW = 16
 """The steps of k after which the next row of c is fetched."""
 _SHORT, _WIDE = 32, 1 << 11
 """Sums of at most so many steps, and rows of at least so many bytes, take less time than writing the result."""
+_FEWEST_ROWS, _LONG = 16, 4
+"""From so many rows on, it pays to copy few columns of b; from so many vectors on, a sum along k is long."""
 _PACK_FROM = 1 << 15
 """From this many elements of b on, its rows are packed, so that a tile reads one page instead of one per row."""
 _LARGE = 1 << 21
@@ -46,6 +48,14 @@ def is_in_blocks(sizes: tuple[Index, Index, Index], itemsize: int, *, is_along_k
     if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
         return False
     return j >= _FEWEST_COLUMNS and i * k * itemsize >= (_LARGE if is_along_k else _SCATTERED)
+
+
+def has_few_columns(sizes: tuple[Index, Index, Index], lanes: int) -> bool:
+    """Whether vectors run along k: columns of c fill at most half a vector, and sums are long."""
+    i, j, k = sizes
+    if not (isinstance(j, int) and isinstance(k, int)) or (isinstance(i, int) and i < _FEWEST_ROWS):
+        return False
+    return 2 <= j <= lanes // 2 and k >= _LONG * lanes
 
 
 def packs_columns(sizes: tuple[Index, Index, Index], rows: int) -> bool:

@@ -82,7 +82,9 @@ class ContractionEmitter:
         is_blocked = not builder.is_shared and is_in_blocks((rows, size, depth), bytes, is_along_k=is_along_k)
         self.rows = rows_of_tile(rows, vector_bytes, is_packed=is_blocked)
         self.is_ragged = not isinstance(rows, int) or rows % self.rows != 0
-        is_in_order = windows is None and writes_rows_in_order(size, depth, bytes)
+        is_in_order = (
+            windows is None and contraction.b.is_unit(contraction.j) and writes_rows_in_order(size, depth, bytes)
+        )
         is_shared = shared is not None and shared.is_for(nest.sizes) and (shared.is_many or not is_in_order)
         self.shared = shared if is_shared else None
         self.is_in_order = is_in_order and not is_shared
@@ -374,7 +376,7 @@ class ContractionEmitter:
             self._prefetch_row(rows, columns, builder.divide(builder.subtract(first, start), STEPS_PER_ROW))
             return builder.loop(first, builder.minimum(builder.add(first, STEPS_PER_ROW), end), 1, values, step)
 
-        if packed is None:
+        if packed is None or self.is_first:
             totals = builder.loop(start, end, 1, totals, step)
         else:
             totals = builder.loop(start, end, STEPS_PER_ROW, totals, steps)

@@ -1,0 +1,108 @@
+"""Lowers products with few columns: vectors run along the sum, as c has too few columns to fill one.
+
+Reads: products whose first factor is contiguous along k. Writes: scf, memref, vector ops, as `register_tiles.py`.
+Leaves: other products, whose vectors run along c's columns.
+
+A tile is some rows x all columns, with a vector of partial sums for each element; their lanes are added at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product as pairs
+
+from xdsl.dialects import arith, vector
+from xdsl.ir import SSAValue
+
+from mlirad.dialect.core.types import itemsize
+from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_of
+from mlirad.lowering.to_loops.loop_nest import Nest
+from mlirad.lowering.to_loops.products.matched_product import Contraction
+from mlirad.lowering.to_loops.products.product_blocks import DEPTH, has_few_columns
+from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
+from mlirad.lowering.to_loops.scratch import scratch
+
+_SUMS, _SUMS_WIDE = 8, 24
+"""The sums of a tile, of the 16 registers of narrower vectors and of the 32 of 64 bytes."""
+
+
+class FewColumns(ContractionEmitter):
+    """Builds the loops of one contraction. For each DEPTH steps of k, b's columns are copied one behind another."""
+
+    def __init__(
+        self, contraction: Contraction, nest: Nest, vector_bytes: int, builder: LoopBuilder, *, is_first: bool = False
+    ):
+        super().__init__(contraction, nest, vector_bytes, builder, is_first=is_first)
+        columns = nest.sizes[contraction.j]
+        assert isinstance(columns, int)
+        self.columns = columns
+        self.lanes = vector_bytes // itemsize(self.element)
+        self.rows = (_SUMS_WIDE if vector_bytes >= 64 else _SUMS) // columns
+
+    @staticmethod
+    def is_for(product: Contraction, nest: Nest, vector_bytes: int) -> bool:
+        sizes = (nest.sizes[product.i], nest.sizes[product.j], nest.sizes[product.k])
+        lanes = vector_bytes // itemsize(product.c.element)
+        return product.a.is_unit(product.k) and has_few_columns(sizes, lanes)
+
+    def emit(self) -> None:
+        (self.panel,) = scratch(self.builder, memref_of(self.element, (self.columns, DEPTH)))
+        self._around(self.product.others)
+
+    def _columns(self, start: Index, end: Index) -> None:
+        builder, count = self.builder, self.sizes[self.product.i]
+        self._copy_columns(start, end)
+        last = builder.subtract(count, 1)
+
+        def tile(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            rows = [first, *(builder.minimum(builder.add(first, row), last) for row in range(1, self.rows))]
+            self._row_tile(rows, start, end)
+            return ()
+
+        builder.loop(0, count, self.rows, (), tile)
+
+    def _copy_columns(self, start: Index, end: Index) -> None:
+        builder, product, panel = self.builder, self.product, self.panel
+        assert panel is not None
+
+        def copy(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            for column in range(self.columns):
+                value = builder.load(product.b.value, self._place(product.b, {product.k: k, product.j: column}))
+                builder.store(value, panel, [column, builder.subtract(k, start)])
+            return ()
+
+        builder.loop(start, end, 1, (), copy)
+
+    def _row_tile(self, rows: Sequence[Index], start: Index, end: Index) -> None:
+        builder, product, lanes = self.builder, self.product, self.lanes
+        type = vector_of(self.element, lanes)
+        middle = builder.add(start, builder.round_down(builder.subtract(end, start), lanes))
+
+        def step(k: Index, values: Sequence[SSAValue], mask: SSAValue | None = None) -> Sequence[SSAValue]:
+            assert self.panel is not None
+            there = builder.subtract(k, start)
+            columns = [builder.load(self.panel, [column, there], lanes, mask) for column in range(self.columns)]
+            places = [self._place(product.a, {product.i: row, product.k: k}) for row in rows]
+            parts = [builder.load(product.a.value, place, lanes, mask) for place in places]
+            terms = zip(pairs(parts, columns), values, strict=True)
+            return [builder.op(vector.FMAOp, [part, column, value], type) for (part, column), value in terms]
+
+        def rest(k: Index, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return step(k, values, builder.mask(builder.subtract(end, k), lanes))
+
+        zeros = [builder.number(0, type)] * (len(rows) * self.columns)
+        sums = builder.loop(start, middle, lanes, zeros, step)
+        self._store_sums(rows, builder.loop(middle, end, lanes, sums, rest))
+
+    def _store_sums(self, rows: Sequence[Index], sums: Sequence[SSAValue]) -> None:
+        builder, product = self.builder, self.product
+        places = [self._place(product.c, {product.i: i, product.j: j}) for i, j in pairs(rows, range(self.columns))]
+        totals = [builder.fold_lanes(each, self._add) for each in sums]
+        if not self.is_first:  # all are read before one is written, as a row may be repeated
+            old = [builder.load(product.c.value, place) for place in places]
+            totals = [self._add(*pair) for pair in zip(old, totals, strict=True)]
+        for total, place in zip(totals, places, strict=True):
+            builder.store(total, product.c.value, place)
+
+    def _add(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.builder.op(arith.AddfOp, [a, b], a.type)
