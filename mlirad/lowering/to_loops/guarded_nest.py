@@ -29,7 +29,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from mlirad.lowering.loop_body import Body, evaluate
 from mlirad.lowering.loop_builder import Index, LoopBuilder
 from mlirad.lowering.to_loops.lanes import in_all_lanes
-from mlirad.lowering.to_loops.loop_nest import Nest, Operand
+from mlirad.lowering.to_loops.loop_nest import Nest, Operand, loops_around
 from mlirad.lowering.to_loops.loop_schedule import schedule_of
 from mlirad.lowering.to_loops.vectorize import NestEmitter
 
@@ -232,20 +232,8 @@ class GuardedNest:
         self.subscripts: dict[int, Index] = {d: 0 for d in range(len(self.nest.sizes)) if d not in self.nest.live}
 
     def emit(self) -> None:
-        self._around([d for d in self.zeros.dimensions if d != self.zeros.along])
-
-    def _around(self, dimensions: Sequence[int]) -> None:
-        if not dimensions:
-            self._row()
-            return
-        first, *others = dimensions
-
-        def body(index: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            self.subscripts[first] = index
-            self._around(others)
-            return ()
-
-        self.builder.loop(0, self.nest.sizes[first], 1, (), body)
+        others = [d for d in self.zeros.dimensions if d != self.zeros.along]
+        loops_around(self.builder, self.nest.sizes, others, self.subscripts, self._row)
 
     def _row(self) -> None:
         """Go along vectors of points, skipping those at which nothing is added; then along the remaining points."""

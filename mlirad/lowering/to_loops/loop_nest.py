@@ -6,7 +6,7 @@ Leaves: the ops, which the caller erases.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -120,6 +120,27 @@ def nest_of(op: Operation, builder: LoopBuilder) -> Nest:
     body = Block(arg_types=[operand.element for operand in operands])
     body.add_op(YieldOp(body.args[0]))
     return _sized(operands, 1, (True,) * rank, body, builder)
+
+
+def loops_around(
+    builder: LoopBuilder,
+    sizes: Sequence[Index],
+    dimensions: Sequence[int],
+    subscripts: MutableMapping[int, Index],
+    inner: Callable[[], None],
+) -> None:
+    """Loops over all points of some dimensions, the first one outermost. Inside, `subscripts` has their counters."""
+    if not dimensions:
+        inner()
+        return
+    first, *others = dimensions
+
+    def body(index: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        subscripts[first] = index
+        loops_around(builder, sizes, others, subscripts, inner)
+        return ()
+
+    builder.loop(0, sizes[first], 1, (), body)
 
 
 def _memref_type(value: SSAValue) -> MemRefType:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,6 @@ import mlirad.interop.torchlike as torch
 from mlirad.interop.mindspore import Parameter, Tensor, nn, ops
 
 MODES = pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE], ids=["graph", "pynative"])
-
-
-@pytest.fixture(autouse=True)
-def compiled() -> Iterator[None]:
-    yield
-    ms.set_context(mode=ms.GRAPH_MODE, device_target="CPU")
 
 
 def close(found: Any, expected: Any, tolerance: float = 1e-6) -> None:

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_of
-from mlirad.lowering.to_loops.loop_nest import Nest, Operand
+from mlirad.lowering.to_loops.loop_nest import Nest, Operand, loops_around
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.packed_factors import Masks, Panel, PlacedFactor, Slabs, pack_columns, pack_rows
 from mlirad.lowering.to_loops.products.product_blocks import (
@@ -104,7 +104,7 @@ class ContractionEmitter:
             self.packed_rows, self.panel = scratch(self.builder, *(memref_of(self.element, each) for each in types))
         elif self.is_packed:
             (self.panel,) = scratch(self.builder, memref_of(self.element, (self._depth(), self.width)))
-        self._around(self.product.others)
+        loops_around(self.builder, self.sizes, self.product.others, self.subscripts, self._depths)
 
     @property
     def is_whole(self) -> bool:
@@ -132,19 +132,6 @@ class ContractionEmitter:
         return not self.is_in_order and packs_columns((i, j, k), self.rows)
 
     # -- loops -----------------------------------------------------------------------------------------------------
-
-    def _around(self, dimensions: Sequence[int]) -> None:
-        if not dimensions:
-            self._depths()
-            return
-        first, *others = dimensions
-
-        def body(index: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            self.subscripts[first] = index
-            self._around(others)
-            return ()
-
-        self.builder.loop(0, self.sizes[first], 1, (), body)
 
     def _depths(self) -> None:
         size, step = self.sizes[self.product.k], self._depth()

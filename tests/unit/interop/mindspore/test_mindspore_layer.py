@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,6 @@ from mlirad.interop.mindspore import Parameter, Tensor, nn, ops
 
 X = ops.ones(5, ms.float32)
 W = Tensor(np.sin(np.arange(15.0)).reshape(5, 3), ms.float32)
-
-
-@pytest.fixture(autouse=True)
-def compiled() -> Iterator[None]:
-    yield
-    ms.set_context(mode=ms.GRAPH_MODE, device_target="CPU")
 
 
 def close(found: Any, expected: Any, tolerance: float = 1e-6) -> None:
