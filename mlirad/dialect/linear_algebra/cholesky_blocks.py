@@ -9,9 +9,9 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.control import for_loop
 from mlirad.dialect.core.expr import Expr, apply, constant, dim
 from mlirad.dialect.linear_algebra import matrix_algebra as m
-from mlirad.dialect.linear_algebra.solving_ops import inverse, solved
+from mlirad.dialect.linear_algebra.solving_ops import inverse
 
-_FEW_ROWS = 96
+_FEW_ROWS = 48
 """Matrices with fewer rows are one block."""
 
 
@@ -23,7 +23,7 @@ def cotangent_of_factored(factor: Expr, g: Expr) -> Expr:
     """
     rows = factor.shape[-1]
     if rows < _FEW_ROWS:  # also if the number is not known
-        return m.cotangent_of_lower(_cotangent_of_block(factor, m.lower(g)))
+        return m.cotangent_of_lower(_cotangent_of_block(factor, inverse(factor), m.lower(g)))
     width = 32 if rows < 512 else 64
     count = -(-rows // width)
 
@@ -34,11 +34,10 @@ def cotangent_of_factored(factor: Expr, g: Expr) -> Expr:
     return for_loop(count, [m.lower(g)], step)[0]
 
 
-def _cotangent_of_block(factor: Expr, g: Expr) -> Expr:
-    """The cotangent of a Hermitian a."""
-    upper = m.adjoint(factor)
+def _cotangent_of_block(factor: Expr, inverted: Expr, g: Expr) -> Expr:
+    """The cotangent of a Hermitian a, given also the inverse of L."""
     inner = m.half_lower(m.adjoint_times(factor, g))
-    return solved(upper, m.adjoint(solved(upper, m.adjoint(inner))))
+    return m.adjoint_times(inverted, m.times(inner, inverted))
 
 
 def _before_block(factor: Expr, held: Expr, start: Expr, end: Expr) -> Expr:
@@ -47,9 +46,10 @@ def _before_block(factor: Expr, held: Expr, start: Expr, end: Expr) -> Expr:
     rows, first = constant(factor.shape[-1], types.I64), constant(0, types.I64)
     left, own = _part(factor, (start, end), (first, start)), _part(factor, (start, end), (start, end))
     below_left, below = _part(factor, (end, rows), (first, start)), _part(factor, (end, rows), (start, end))
-    of_below = m.times(_part(held, (end, rows), (start, end)), inverse(own))
+    inverted = inverse(own)
+    of_below = m.times(_part(held, (end, rows), (start, end)), inverted)
     of_own = m.lower(_part(held, (start, end), (start, end)) - m.adjoint_times(of_below, below))
-    found = _cotangent_of_block(own, of_own)
+    found = _cotangent_of_block(own, inverted, of_own)
     of_left = -m.adjoint_times(of_below, below_left) - m.times(found + m.adjoint(found), left)
     held = insert_slice(of_below, held, _at(held, end, start))
     held = add_slice(-m.times(of_below, left), held, _at(held, end, first))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, result_def
@@ -12,11 +13,12 @@ from xdsl.irdl import operand_def, result_def
 from mlirad.dialect.arrays.product import products_of_others
 from mlirad.dialect.core import types
 from mlirad.dialect.core.answers import Composed, Cotangent
+from mlirad.dialect.core.control import branch
 from mlirad.dialect.core.derivative import OneOperandOp
 from mlirad.dialect.core.expr import Expr, emit, emit_all
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called
 from mlirad.dialect.core.op import op
-from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.registry import Properties, op_of
 from mlirad.dialect.linear_algebra import matrix_algebra as m
 from mlirad.dialect.linear_algebra.loop_op import WORK, LoopOp, MatricesOp
 from mlirad.dialect.linear_algebra.singular_value_ops import SvdOp
@@ -24,10 +26,16 @@ from mlirad.dialect.linear_algebra.solving_ops import inverse
 from mlirad.errors import ShapeError
 from mlirad.library.linalg import loops
 
+_WELL_CONDITIONED = 1e5
+"""The largest condition number, in the maximum norm, for which cofactors are computed from an inverse."""
+_NORMAL = 1e-280
+"""Smaller determinants may have lost digits, and those larger than its inverse may overflow."""
+
 
 @op(loops.det, cost=WORK, complex=True)
 class DetOp(OneOperandOp, LoopOp):
-    """The determinant. Its derivatives are the cofactors (Giles 2008, section 2.2.4), also for singular matrices.
+    """The determinant. Its derivatives are the cofactors (Giles 2008, section 2.2.4), also for singular matrices; of
+    real ones that are well conditioned, they are computed from the inverse.
 
     If the sizes are known only at run time, they are computed from the inverse, and are nan for singular matrices.
     """
@@ -49,9 +57,24 @@ class DetOp(OneOperandOp, LoopOp):
 
     @staticmethod
     def _cofactors(out: Expr, x: Expr) -> Expr:
-        if types.is_static(x.type):
+        is_static = types.is_static(x.type)
+        if is_static and (types.is_complex(x.type) or 0 in x.shape):
             return emit(CofactorsOp, x)
-        return m.across(out, x) * m.transposed(inverse(x))
+        inverted = inverse(x)
+
+        def quick() -> Expr:
+            return m.across(out, x) * m.transposed(inverted)
+
+        if not is_static:
+            return quick()
+        norms = _largest(m.row_sums(np.abs(x))) * _largest(m.row_sums(np.abs(inverted)))
+        size = np.abs(out)
+        is_normal = (_largest(size) < 1.0 / _NORMAL) & (_largest(-size) < -_NORMAL)
+        return branch((norms < _WELL_CONDITIONED) & is_normal, quick, lambda: emit(CofactorsOp, x))[0]
+
+
+def _largest(x: Expr) -> Expr:
+    return emit(op_of(np.max), x, axes=range(len(x.shape)))
 
 
 @op(loops.cofactors, cost=8 * WORK, complex=True)
