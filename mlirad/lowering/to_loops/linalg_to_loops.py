@@ -19,10 +19,12 @@ from xdsl.dialects.memref import CopyOp as MemRefCopyOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
+from mlirad.analysis import cost
 from mlirad.lowering.loop_body import Body, body_of
 from mlirad.lowering.loop_builder import LoopBuilder
 from mlirad.lowering.loop_constants import Constants, top_of
 from mlirad.lowering.rewriting import erase
+from mlirad.lowering.to_loops import parallel_nest
 from mlirad.lowering.to_loops.guarded_nest import GuardedNest, zero_terms_of
 from mlirad.lowering.to_loops.loop_nest import Nest, nest_of, simplify
 from mlirad.lowering.to_loops.loop_schedule import schedule_of
@@ -79,17 +81,26 @@ class LinalgToLoops(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         found = [inner for inner in ops_inside(op) if inner.__class__ in _STRUCTURED and _is_structured(inner)]
+        clears = [inner for inner in found if _is_clear(inner)]
+        found = [inner for inner in found if not _is_clear(inner)]
         if not self.parallel:
-            found = share_repeated(op, [inner for inner in found if not _is_clear(inner)])
+            found = share_repeated(op, found)
         shared, small = SharedTiles.of(op, found), SmallNests()
         constants: dict[Block, Constants] = {}
-        for structured in found:
+
+        def build(structured: Operation) -> None:
             top = top_of(structured)
             if top not in constants:
                 constants[top] = Constants(top)
             builder = LoopBuilder(structured, constants[top])
             builder.is_shared = self.parallel and _is_inside_parallel(structured)
             lower(structured, builder, self.vector_bytes, self.parallel and not builder.is_shared, shared, small)
+
+        for structured in found:
+            build(structured)
+        for clear in clears:  # those that are left: a product may need none
+            if self.parallel and clear.parent is not None and _is_worth_sharing(clear):
+                build(clear)
 
 
 _STRUCTURED = frozenset({GenericOp, FillOp, CopyOp, MemRefCopyOp})
@@ -117,6 +128,13 @@ def _is_clear(op: Operation) -> bool:
     if not isinstance(value, ConstantOp) or DYNAMIC_INDEX in shape or not isinstance(memory.layout, NoneAttr):
         return False
     return _has_zero_bits(value.value) and _FEWEST_CLEARED <= prod(shape) <= _MOST_CLEARED
+
+
+def _is_worth_sharing(clear: Operation) -> bool:
+    """Whether threads share what a target would do at once."""
+    memory = clear.operands[-1].type
+    is_large = isinstance(memory, MemRefType) and cost.TOUCHED * prod(memory.get_shape()) >= 2 * parallel_nest.BLOCK
+    return is_large and not _is_inside_parallel(clear)
 
 
 def _clear_before(op: Operation) -> Operation | None:
@@ -170,10 +188,11 @@ def lower(
             return erase(op)
         if product is None and not parallel and (windowed := match_windowed(nest, body, builder)) is not None:
             nest, product, windows = windowed
-        if product is not None and clear is not None and needs_no_clear(product, nest, shared):
+        cut = cut_of(nest, body, product, builder) if parallel else None
+        is_whole = cut is None or not cut.is_partial  # partial results are added to it
+        if product is not None and clear is not None and is_whole and needs_no_clear(product, nest, shared):
             is_first = True
             erase(clear)
-        cut = cut_of(nest, body, product, builder) if parallel else None
         if cut is None:
             emit(nest, body, product)
         else:
