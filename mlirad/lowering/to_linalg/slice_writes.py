@@ -60,8 +60,15 @@ class Box:
     def strips_around(self, inner: Box) -> Iterator[Box]:
         """The strips before and after a box within this one, along all axes except the last. The strips of an axis are
         as long as the inner box along the preceding axes."""
+        return self._strips(inner, len(self.starts) - 1)
+
+    def without(self, inner: Box) -> Iterator[Box]:
+        """The rest of this box around a box within it: strips along all axes."""
+        return self._strips(inner, len(self.starts))
+
+    def _strips(self, inner: Box, axes: int) -> Iterator[Box]:
         rest = self
-        for axis in range(len(self.starts) - 1):
+        for axis in range(axes):
             for low, high in ((self.starts[axis], inner.starts[axis]), (inner.ends[axis], self.ends[axis])):
                 if low < high:
                     yield rest.along(axis, low, high)

@@ -1,4 +1,4 @@
-"""Additions to slices that are gathered into one sum, and delayed clears, give the same bits."""
+"""Additions to slices that are gathered into one sum, delayed clears and filled borders give the same bits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, full, insert
 from mlirad.lowering.to_linalg.delay_clears import DelayClears
+from mlirad.lowering.to_linalg.fill_borders import FillBorders
 from mlirad.lowering.to_linalg.gather_slices import GatherSlices
+from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
+from mlirad.testing import linalg_interpreter
 from mlirad.testing.interpreter import run
 from mlirad.xdsl_support.verify import verify_dominance
 
@@ -39,6 +42,8 @@ def stencil(seed: int) -> tuple[ModuleOp, list[Any]]:
 
         halves = full(constant(0.5, types.F64), sizes)
         added = [part, extract_slice(whole, places(sizes), sizes) * halves, part * part]
+        if random.random() < 0.4:
+            array = full(constant(random.choice([0.0, -0.0, 2.0]), types.F64), shape)
         if random.random() < 0.6:
             filled = full(constant(random.choice([0.0, -0.0, 2.0]), types.F64), sizes)
             array = insert_slice(random.choice([filled, *added]), array, places(sizes))
@@ -55,7 +60,7 @@ def stencil(seed: int) -> tuple[ModuleOp, list[Any]]:
 
 
 def test_random_stencils() -> None:
-    gathered = 0
+    gathered = bordered = 0
     for seed in range(150):
         module, arrays = stencil(seed)
         (wanted,) = run(module, "f", *arrays)
@@ -66,7 +71,13 @@ def test_random_stencils() -> None:
         gathered += str(module) != before
         (found,) = run(module, "f", *arrays)
         assert found.tobytes() == wanted.tobytes(), seed
-    assert gathered > 50
+        FillBorders(least=1).apply(Context(), module)
+        verify_dominance(module)
+        bordered += "tensor.empty" in str(module)
+        NdToLinalg().apply(Context(), module)
+        (found,) = linalg_interpreter.run(module, "f", *arrays)
+        assert found.tobytes() == wanted.tobytes(), seed
+    assert gathered > 50 and bordered > 10
 
 
 def test_delayed_clears_give_the_same_bits() -> None:
