@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 
 from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_of
-from mlirad.lowering.to_loops.loop_nest import Nest
+from mlirad.lowering.to_loops.loop_nest import Nest, loops_around
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.product_blocks import DEPTH, has_few_columns
 from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
@@ -47,7 +47,7 @@ class FewColumns(ContractionEmitter):
 
     def emit(self) -> None:
         (self.panel,) = scratch(self.builder, memref_of(self.element, (self.columns, DEPTH)))
-        self._around(self.product.others)
+        loops_around(self.builder, self.sizes, self.product.others, self.subscripts, self._depths)
 
     def _columns(self, start: Index, end: Index) -> None:
         builder, count = self.builder, self.sizes[self.product.i]

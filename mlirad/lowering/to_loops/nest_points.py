@@ -1,0 +1,113 @@
+"""Builds the body of a nest at one point, or at a vector of neighbouring points: what it reads, computes and writes.
+
+Reads: nests, schedules and bodies. Writes: memref, vector and the body's ops. Leaves: the loops, which `vectorize.py`
+builds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import vector
+from xdsl.ir import SSAValue
+
+from mlirad.lowering.loop_body import Body, evaluate, index_lanes
+from mlirad.lowering.loop_builder import Index, LoopBuilder, vector_of
+from mlirad.lowering.to_loops.loop_nest import Nest, Operand
+from mlirad.lowering.to_loops.loop_schedule import Schedule
+
+Values = Sequence[SSAValue]
+
+
+class PointEmitter:
+    """Builds points of one nest. `subscripts` holds the dimensions whose loops are open, `hoisted` the inputs that were
+    read before."""
+
+    def __init__(self, nest: Nest, schedule: Schedule, body: Body, builder: LoopBuilder):
+        self.nest = nest
+        self.schedule = schedule
+        self.body = body
+        self.builder = builder
+        self.subscripts: dict[int, Index] = {d: 0 for d in range(len(nest.sizes)) if d not in nest.live}
+        self.hoisted: dict[int, SSAValue] = {}
+
+    def _point(self, accumulators: Values, mask: SSAValue | None) -> Values:
+        """The body at one point, or at a vector of them. Stores what is not accumulated; returns the accumulators."""
+        schedule, nest, builder = self.schedule, self.nest, self.builder
+        lanes = None if schedule.vector is None else schedule.lanes
+        held = dict(zip(schedule.accumulated, accumulators, strict=True))
+        arguments = [self._input(i, mask) for i in range(len(nest.inputs))]
+        for i, out in enumerate(nest.outputs):
+            argument = self.body.block.args[len(nest.inputs) + i]
+            if i in held:
+                arguments.append(held[i])
+            elif argument.uses.get_length():
+                arguments.append(self._read(out, mask))
+            else:
+                arguments.append(argument)
+        if schedule.is_fused and lanes is not None:
+            wide = [a if a.type == arguments[2].type else builder.splat(a, lanes) for a in arguments[:2]]
+            return [builder.op(vector.FMAOp, [*wide, arguments[2]], arguments[2].type)]
+        results = evaluate(builder, self.body.block, arguments, self._index, lanes)
+        for i, out in enumerate(nest.outputs):
+            if i not in held:
+                self._write(results[i], out, mask)
+        return [self._like(results[i], held[i]) for i in schedule.accumulated]
+
+    def _like(self, value: SSAValue, accumulator: SSAValue) -> SSAValue:
+        """The value in the width of the accumulator that it replaces."""
+        return value if value.type == accumulator.type else self.builder.splat(value, self.schedule.lanes)
+
+    def _index(self, d: int) -> SSAValue:
+        """linalg.index: a vector along the vector dimension."""
+        place = self.builder.add(self.subscripts[d], self.nest.starts.get(d, 0))
+        subscript = self.builder.value(place)
+        return index_lanes(self.builder, subscript, self.schedule.lanes) if d == self.schedule.vector else subscript
+
+    def _place(self, operand: Operand) -> list[Index]:
+        return operand.place(self.builder, self.subscripts)
+
+    def _hoist(self) -> None:
+        """Read the inputs at indices that are known: an op never changes the inputs that it reads."""
+        v = self.schedule.vector
+        for i, operand in enumerate(self.nest.inputs):
+            is_read = operand.is_memref and self.body.block.args[i].uses.get_length() > 0 and i not in self.hoisted
+            if is_read and v not in operand.dimensions and operand.dimensions <= self.subscripts.keys():
+                self.hoisted[i] = self.builder.load(operand.value, self._place(operand))
+
+    def _input(self, i: int, mask: SSAValue | None) -> SSAValue:
+        operand = self.nest.inputs[i]
+        if i in self.hoisted:
+            return self.hoisted[i]
+        if not operand.is_memref:
+            return operand.value
+        if not self.body.block.args[i].uses.get_length():
+            return self.body.block.args[i]
+        return self._read(operand, mask)
+
+    def _read(self, operand: Operand, mask: SSAValue | None) -> SSAValue:
+        """An element, a vector of neighbours, or a vector gathered element by element."""
+        v = self.schedule.vector
+        if v is None or v not in operand.dimensions:
+            return self.builder.load(operand.value, self._place(operand))
+        if operand.is_unit(v):
+            return self.builder.load(operand.value, self._place(operand), self.schedule.lanes, mask)
+        return self._gather(operand, v, is_masked=mask is not None)
+
+    def _gather(self, operand: Operand, v: int, *, is_masked: bool) -> SSAValue:
+        """Read lanes one by one; those past the end read the last element again."""
+        builder, first = self.builder, self.subscripts[v]
+        last = builder.subtract(self.nest.sizes[v], 1)
+        value = builder.number(0, vector_of(operand.element, self.schedule.lanes))
+        for lane in range(self.schedule.lanes):
+            place = builder.add(first, lane)
+            self.subscripts[v] = builder.minimum(place, last) if is_masked and lane else place
+            value = builder.put(builder.load(operand.value, self._place(operand)), value, lane)
+        self.subscripts[v] = first
+        return value
+
+    def _write(self, value: SSAValue, operand: Operand, mask: SSAValue | None) -> None:
+        v = self.schedule.vector
+        if v is not None and v in operand.dimensions and value.type != vector_of(operand.element, self.schedule.lanes):
+            value = self.builder.splat(value, self.schedule.lanes)
+        self.builder.store(value, operand.value, self._place(operand), mask if v in operand.dimensions else None)
