@@ -38,7 +38,7 @@ def parts(z, m, k, b):
     gap[0], gap[2:] = 1.0, m[0, :2]
     twice = np.full(3, 7.0)
     twice[1:], twice[1] = m[0, :2], 5.0
-    between = np.full(3, 7.0)
+    between = np.full(3, 6.0)
     between[1:] = m[0, :2]
     total = np.sum(between)
     between[0] = 1.0
