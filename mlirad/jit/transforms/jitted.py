@@ -37,7 +37,8 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     MLIRAD_NUM_THREADS says, by default one for each processor. Results do not depend on their number. Floating-point
     sums that are divided among threads along a summed axis are rounded differently than without: sums of whole arrays,
     over rows (`np.sum(x, axis=0)`, the gradient of a bias) and of few long rows, and products like `x.T @ y` with long
-    sums and few results. All else is equal to the bit.
+    sums and few results. So are products of large matrices, which only one thread computes in blocks. All else is
+    equal to the bit.
     fastmath: False; with True, additions and multiplications may be reassociated, x * y + z rounded once, and x / y be
     x * (1 / y). nan, infinity and the sign of zero mean what they do without.
 

@@ -260,6 +260,18 @@ def test_a_nest_that_skips_zero_terms_is_cut_into_single_points() -> None:
         np.testing.assert_allclose(mine, other, rtol=1e-13, atol=1e-13)
 
 
+def test_large_products_are_rounded_differently() -> None:
+    """Only one thread adds up in blocks of steps; the number of threads does not matter."""
+    a, b = (np.abs(each) for each in arrays([(520, 520)] * 2, np.float64))
+    found, wanted = both(lambda a, b: a @ b, a, b)
+    np.testing.assert_allclose(found, wanted, rtol=1e-13)
+    np.testing.assert_allclose(found, a @ b, rtol=1e-13)
+    shared = mlirad.jit(lambda a, b: a @ b, parallel=True, cache=False)
+    for threads in (1, 2, 3):
+        mlirad.set_num_threads(threads)
+        np.testing.assert_array_equal(shared(a, b), found)
+
+
 def test_strided_reversed_and_read_only_arguments() -> None:
     whole = RNG.normal(size=(2 * N, 2))
     for x, y in ((whole[::2, 0], whole[::-2, 1]), (whole[::-2, 1], whole[:N, 0])):
