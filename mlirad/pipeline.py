@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
 from mlirad import stages
-from mlirad.analysis.decision_report import Fact, Report, of_code, of_derivatives, sorted_by_line
+from mlirad.analysis.decision_report import Fact, Report, of_code, of_derivatives, of_loops, sorted_by_line
 from mlirad.autodiff.cancel_clears import CancelClears
 from mlirad.autodiff.requests.cancelled_extremes import StopCancelledExtremes
 from mlirad.autodiff.requests.differentiate import Differentiate, has_requests
@@ -36,7 +36,7 @@ from mlirad.lowering.clean_up.drop_hints import DropHints
 from mlirad.lowering.clean_up.hoist import Hoist
 from mlirad.lowering.clean_up.inline import Inline
 from mlirad.lowering.clean_up.mask_selections import MaskSelections
-from mlirad.lowering.clean_up.raise_loops import RaiseLoops
+from mlirad.lowering.clean_up.raise_loops import Verdicts, raise_loops
 from mlirad.targets.finding import described, stages_of
 from mlirad.targets.memory_report import MemoryReport
 from mlirad.targets.target import Artifact, Stage, Target
@@ -55,37 +55,42 @@ def apply(passes: Iterable[ModulePass], module: ModuleOp) -> ModuleOp:
     return module
 
 
-def differentiate(module: ModuleOp, raises_loops: bool = True, *, keeps_rules: bool = False) -> ModuleOp:
+def differentiate(
+    module: ModuleOp, raises_loops: bool = True, *, keeps_rules: bool = False, verdicts: Verdicts | None = None
+) -> ModuleOp:
     """Expand the requests, innermost first, cleaning up before and after each step.
 
-    keeps_rules: functions keep their derivative rules, including those that no request uses.
+    keeps_rules: functions keep their derivative rules, including those that no request uses. verdicts: receives what
+    becomes of loops.
     """
     dropped = () if keeps_rules else (DropRules(),)
     while has_requests(module):
         apply((*dropped, Inline(), *CLEAN, MaskSelections()), module)
         if raises_loops:
-            raised(module)
+            raised(module, {} if verdicts is None else verdicts)
         apply((StopCancelledExtremes(), Differentiate()), module)
         apply((Dce(), Tape(), Split(), Inline(), *CLEAN), module)
         apply((CancelClears(), Dce()), module)
     return module
 
 
-def raised(module: ModuleOp) -> ModuleOp:
-    """The module with loops turned into ops on whole arrays, where that is possible and pays off."""
+def raised(module: ModuleOp, verdicts: Verdicts) -> ModuleOp:
+    """The module with loops turned into ops on whole arrays, where that is possible and pays off in derivatives."""
     before = ops_inside(module)
-    apply((RaiseLoops(),), module)
+    raise_loops(module, verdicts, is_derived=True)
     # Values that the trips of an outer loop share are computed once, so their cotangent is summed in one array. A
     # function that has lost its checks may also have lost calls: a single remaining call is inlined.
     return module if ops_inside(module) == before else apply((*CLEAN, Inline(), Hoist()), module)
 
 
-def optimize(module: ModuleOp, raises_loops: bool = True) -> ModuleOp:
-    """Fewer and better ops."""
+def optimize(module: ModuleOp, raises_loops: bool = True, verdicts: Verdicts | None = None) -> ModuleOp:
+    """Fewer and better ops. verdicts: receives what becomes of loops."""
     apply((DropHints(), Inline()), module)
     before = ops_inside(module)
-    raising = (RaiseLoops(),) if raises_loops else ()
-    apply((*CLEAN, MaskSelections(), EliminateChecks(), *raising, Hoist()), module)
+    apply((*CLEAN, MaskSelections(), EliminateChecks()), module)
+    if raises_loops:
+        raise_loops(module, {} if verdicts is None else verdicts, is_derived=False)
+    apply((Hoist(),), module)
     # Code that differentiation has left clean, without loops or checks, need not be cleaned again.
     return module if ops_inside(module) == before else apply(CLEAN, module)
 
@@ -101,14 +106,14 @@ def visible(module: ModuleOp) -> ModuleOp:
     return module
 
 
-def all_stages(target: Target) -> tuple[Stage, ...]:
-    """Every stage on the way to `target`, in order."""
+def all_stages(target: Target, verdicts: Verdicts | None = None) -> tuple[Stage, ...]:
+    """Every stage on the way to `target`, in order. verdicts: receives what becomes of loops."""
 
     def expand(module: ModuleOp) -> ModuleOp:
-        return differentiate(module, target.raises_loops)
+        return differentiate(module, target.raises_loops, verdicts=verdicts)
 
     def hand_over(module: ModuleOp) -> ModuleOp:
-        target.require(optimize(module, target.raises_loops))
+        target.require(optimize(module, target.raises_loops, verdicts))
         return module
 
     shared = (
@@ -119,10 +124,15 @@ def all_stages(target: Target) -> tuple[Stage, ...]:
     return (*shared, *stages_of(target))
 
 
-def run(module: ModuleOp, target: Target, timings: dict[str, float] | None = None) -> Iterator[tuple[str, Any]]:
-    """The stages' names and values, one after the other. A module stays the same object, changed in place."""
+def run(
+    module: ModuleOp, target: Target, timings: dict[str, float] | None = None, verdicts: Verdicts | None = None
+) -> Iterator[tuple[str, Any]]:
+    """The stages' names and values, one after the other. A module stays the same object, changed in place.
+
+    timings, verdicts: receive the seconds of each stage, and what becomes of loops.
+    """
     value: Any = module
-    for stage in all_stages(target):
+    for stage in all_stages(target, verdicts):
         start = time.perf_counter()
         value = stage.run(value)
         if timings is not None:
@@ -248,19 +258,19 @@ class Lowered:
         return module
 
     def report(self) -> Report:
-        """The compiler's decisions (specialised, unrolled, stored, recomputed, copied, vectorised), with line and
-        reason.
+        """The compiler's decisions (specialised, unrolled, raised, stored, recomputed, copied, vectorised), with
+        line and reason.
 
         `print(report)` shows it; `report.facts` has the same as data.
         """
-        facts, of_last = list(self.noted), list[Fact]()
-        for name, value in run(self.module.clone(), self.target):
+        facts, of_last, verdicts = list(self.noted), list[Fact](), Verdicts()
+        for name, value in run(self.module.clone(), self.target, verdicts=verdicts):
             if not isinstance(value, ModuleOp):
                 break
             if name == stages.AUTODIFF:
                 facts += of_derivatives(value)
             of_last = list(of_code(value))
-        return sorted_by_line([*facts, *of_last])
+        return sorted_by_line([*facts, *of_loops(verdicts), *of_last])
 
     def compile(self) -> Callable[..., Any]:
         """A callable for arguments of the same kind as the lowered ones."""

@@ -7,7 +7,7 @@ line of the user's source, and their text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -25,6 +25,8 @@ class Kind(Enum):
 
     SPECIALISED = "specialised"
     UNROLLED = "unrolled"
+    RAISED = "raised to whole arrays"
+    KEPT = "kept as a loop"
     STORED = "stored"
     RECOMPUTED = "recomputed"
     UNDONE = "undone"
@@ -94,6 +96,15 @@ _RECOVERED: dict[str, tuple[Kind, str, str]] = {
     "read_final": (Kind.RE_READ, "of each trip", "nothing overwrites the arrays that they are in"),
     "carried": (Kind.CARRIED, "from each trip to the one before", "the reverse sweep has them available"),
 }
+
+
+def of_loops(verdicts: Mapping[SourceLocation, str | None]) -> Iterator[Fact]:
+    """The loops that became ops on whole arrays, and why others stay loops."""
+    for place, reason in verdicts.items():
+        if reason is None:
+            yield Fact(Kind.RAISED, place, "the trips of this loop", "they are independent, apart from sums")
+        else:
+            yield Fact(Kind.KEPT, place, "this loop", reason)
 
 
 def of_derivatives(module: ModuleOp) -> Iterator[Fact]:

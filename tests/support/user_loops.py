@@ -16,6 +16,9 @@ from typing import Any
 
 import numpy as np
 
+import mlirad
+from mlirad.analysis.decision_report import Kind
+
 Arguments = Callable[[int], tuple[Any, ...]]
 
 
@@ -555,8 +558,6 @@ def _seconds(contenders: Mapping[str, Callable[[], Any]], budget: float) -> dict
 
 def row(each: UserLoop, size: int, budget: float) -> str:
     """A line of the table."""
-    import mlirad
-
     arguments = each.arguments(size)
 
     def copies() -> tuple[Any, ...]:
@@ -574,12 +575,16 @@ def row(each: UserLoop, size: int, budget: float) -> str:
         taken = _seconds({name: (lambda f=f: f(*arguments)) for name, f in contenders.items()}, budget)
         ratios.append((taken["loop"] * 1e3, taken["loop"] / taken["arrays"]))
         memory.append(contenders["loop"].last_memory())
-    report = mlirad.jit(each.loop).lower(*arguments).report()
-    said = [f"{fact.subject}: {fact.reason}" for fact in report.facts if "raised" in fact.kind.value]
+    said: dict[str, None] = {}
+    for lowered in (gradients["loop"].lower(*arguments), values["loop"].lower(*arguments)):
+        report = lowered.report()
+        kept = [fact.reason for fact in report.of(Kind.KEPT)]
+        raised = len(report.of(Kind.RAISED))
+        said["; ".join([*(["raised"] if raised == 1 else [f"{raised} raised"] if raised else []), *kept])] = None
     return " | ".join(
         (
             f"| `{each.name}`",
-            "<br>".join(dict.fromkeys(said)) or "no loop left",
+            "<br>".join(said),
             *(f"{milliseconds:.3f} | {ratio:.2f}" for milliseconds, ratio in ratios),
             f"{memory[1]:,} |",
         )

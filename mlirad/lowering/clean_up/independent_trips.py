@@ -35,6 +35,8 @@ _FEWEST = 16
 _FUNCTION = 10
 """The cost from which on an op counts as a function; vector functions are several times as fast. LLVM vectorises other
 loops."""
+_PRODUCT = 2
+"""The ops on floats in a trip that adds a product to a sum."""
 _PASS = 15
 """The cost of one more pass over an array, for each further place where a trip reads it: its cotangent also has one."""
 
@@ -92,44 +94,63 @@ class IndependentTrips:
         return bool(steps) and max(steps) < 0 and not any(isinstance(each, Sum) for each in self.carries)
 
 
-def may_be_independent(loop: scf.ForOp) -> bool:
-    """Whether a loop looks like one, ignoring its checks."""
+def unlike(loop: scf.ForOp, *, is_derived: bool) -> str | None:
+    """Why a loop is not raised, whatever it checks, reads and writes; None if it may be.
+
+    is_derived: its derivatives will be needed. They pay for loops that only do arithmetic, too: such a loop has a tape,
+    where ops on arrays have none.
+    """
     count = trip_count(loop)
     if not counts_from_zero(loop) or loop.ub.type != types.I64 or not loop.results:
-        return False
+        return "it does not count from 0 to a number, or computes nothing"
     if count is not None and count < _FEWEST:
-        return False
-    return any(map(_is_function, ops_inside(loop))) and all(map(_is_straight, ops_of(loop.body.block)))
+        return f"it makes fewer than {_FEWEST} trips"
+    if not all(map(_is_straight, ops_of(loop.body.block))):
+        return "there is a loop in it, or a branch that does more than choose numbers"
+    if not any(_pays(op, is_derived) for op in ops_inside(loop)):
+        return "it only does arithmetic, which needs no ops on arrays to be vectorised"
+    return None
 
 
-def independent_trips(loop: scf.ForOp) -> IndependentTrips | None:
-    """The description of a loop, if its trips are independent."""
+def independent_trips(loop: scf.ForOp, *, is_derived: bool) -> IndependentTrips | str:
+    """The description of a loop, if its trips are independent and raising it pays; otherwise why it stays."""
     inside = ops_inside(loop)
-    if not may_be_independent(loop) or not all(map(_is_harmless, inside)):
-        return None
+    if (reason := unlike(loop, is_derived=is_derived)) is not None:
+        return reason
+    if not all(map(_is_harmless, inside)):
+        return "one of its trips may fail, or has an effect"
     differing = varying(loop.body.block, loop.body.block.args)
-    functions = [op for op in inside if _is_function(op) and not differing.isdisjoint(op.operands)]
-    if not functions:
-        return None
+    paying = [op for op in inside if _pays(op, is_derived) and not differing.isdisjoint(op.operands)]
+    if not paying:
+        return "all trips compute the same"
     found = [_writes(loop, carry) or _sum(loop, carry) for carry in Loop(loop).carries]
     carries = [each for each in found if each is not None]
     writes = [each for each in carries if isinstance(each, Writes)]
     if len(carries) < len(found):
-        return None
+        return "each trip needs a value of the one before it, which is not just a sum"
     places = {op: _place(subset.places, loop) for op in inside if (subset := _subset(op)) is not None}
-    if _gain(loop, functions) < _PASS * _further_places(places):
-        return None
+    if not is_derived and _gain(loop, paying) < _PASS * _further_places(places):
+        return "passes over arrays that it reads at many places would cost more than its functions"
+    if not any(_pays(op, False) for op in paying):
+        if None in places.values():
+            return "it only does arithmetic, which does not pay for gathers"
+        if not writes and sum(_subset(op) is None for op in paying) <= _PRODUCT and loops_around(loop.parent):
+            return "it is an inner loop that only adds up products, which needs no tape"
     trips = IndependentTrips(loop, tuple(carries), differing, places)
     reading = _Reading(trips, {version: each for each in writes for version in each.versions})
-    return trips if all(map(reading.is_known, inside)) and all(map(reading.are_in_step, writes)) else None
+    if all(map(reading.is_known, inside)) and all(map(reading.are_in_step, writes)):
+        return trips
+    return "a trip may need what another trip writes, or may read out of range, or does not write neighbouring elements"
 
 
 # --- ops --------------------------------------------------------------------------------------------------------
 
 
-def _is_function(op: Operation) -> bool:
-    """Whether an op computes a function of floats."""
-    return isinstance(op, NdOp) and op.memory.cost >= _FUNCTION and types.is_float(op.results[0].type)
+def _pays(op: Operation, is_derived: bool) -> bool:
+    """Whether an op computes a function of floats; any op on floats, if the derivatives of the loop will be needed."""
+    if not isinstance(op, NdOp) or not op.results or not types.is_float(op.results[0].type):
+        return False
+    return op.memory.cost >= (1 if is_derived else _FUNCTION)
 
 
 def _is_straight(op: Operation) -> bool:

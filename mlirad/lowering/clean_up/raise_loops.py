@@ -32,6 +32,7 @@ from mlirad.dialect.core.subset import Change, Subset
 from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.movement import of_lanes, repeated, reshape
 from mlirad.errors import CompileError
+from mlirad.location import SourceLocation
 from mlirad.lowering.clean_up.check_elimination import eliminate_checks
 from mlirad.lowering.clean_up.hoist_checks import HoistedChecks, value_of
 from mlirad.lowering.clean_up.independent_trips import (
@@ -39,7 +40,7 @@ from mlirad.lowering.clean_up.independent_trips import (
     MovingPlace,
     Sum,
     independent_trips,
-    may_be_independent,
+    unlike,
 )
 from mlirad.lowering.rewriting import replace
 from mlirad.xdsl_support.traversal import find, ops_of
@@ -48,6 +49,8 @@ from mlirad.xdsl_support.traversal import find, ops_of
 @dataclass(frozen=True)
 class RaiseLoops(ModulePass):
     """Compute all trips of a loop at once, if they are independent.
+
+    is_derived: derivatives of the functions will be needed, which also pay for loops of arithmetic.
 
     Before:
 
@@ -65,7 +68,7 @@ class RaiseLoops(ModulePass):
           func.return %s : f64
         }
 
-    After `mlirad-raise-loops`:
+    After `mlirad-raise-loops{is_derived=true}`:
 
         func.func @f(%x: tensor<99xf64>) -> f64 {
           %c0 = nd.constant {value = 0 : i64} : i64
@@ -83,33 +86,47 @@ class RaiseLoops(ModulePass):
     """
 
     name = "mlirad-raise-loops"
+    is_derived: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.ops:
-            if any(map(may_be_independent, find(function, scf.ForOp))):
-                eliminate_checks(function)
-                for loop in reversed(find(function, scf.ForOp)):
-                    raise_loop(loop)
+        raise_loops(op, {}, is_derived=self.is_derived)
 
 
-def raise_loop(loop: scf.ForOp) -> None:
-    """Raise the loop, or the trips of it that pass its checks, if their trips are independent."""
-    if (trips := independent_trips(loop)) is not None:
-        _raise(trips)
-        return
-    hoisted = HoistedChecks.of(loop) if may_be_independent(loop) else None
+Verdicts = dict[SourceLocation, str | None]
+"""Why the loop of a line stays a loop; None if it has been raised."""
+
+
+def raise_loops(module: ModuleOp, verdicts: Verdicts, *, is_derived: bool) -> None:
+    """Raise the loops of a module. The first verdict about a line counts: later ones are about derivatives."""
+    for function in module.ops:
+        loops = find(function, scf.ForOp)
+        if any(unlike(loop, is_derived=is_derived) is None for loop in loops):
+            eliminate_checks(function)
+        for loop in reversed(find(function, scf.ForOp)):
+            place = types.from_location(loop.location)
+            reason = raise_loop(loop, is_derived=is_derived)
+            if place is not None and (reason is None or place not in verdicts):
+                verdicts[place] = reason
+
+
+def raise_loop(loop: scf.ForOp, *, is_derived: bool) -> str | None:
+    """Raise the loop, or the trips of it that pass its checks, if their trips are independent; else say why not."""
+    trips = independent_trips(loop, is_derived=is_derived)
+    if isinstance(trips, IndependentTrips):
+        return _raise(trips)
+    hoisted = HoistedChecks.of(loop) if unlike(loop, is_derived=is_derived) is None else None
     if hoisted is None:
-        return
-    trips = independent_trips(hoisted.unchecked)
-    if trips is None:
+        return trips
+    checked = independent_trips(hoisted.unchecked, is_derived=is_derived)
+    if isinstance(checked, str):
         hoisted.reject()
-        return
+        return checked
     hoisted.accept()
-    _raise(trips)
+    return _raise(checked)
 
 
-def _raise(trips: IndependentTrips) -> None:
-    """Replace the loop by ops on all trips; it stays if one of its ops has no such form."""
+def _raise(trips: IndependentTrips) -> str | None:
+    """Replace the loop by ops on all trips; it stays, for the reason given, if one of its ops has no such form."""
     loop, made = trips.loop, Block()
     with building(made), located(loop.location):
         try:
@@ -118,7 +135,7 @@ def _raise(trips: IndependentTrips) -> None:
             results = None  # an op's type rule accepts numbers only
     if results is None:
         made.drop_all_references()
-        return
+        return "one of its ops has no form for whole arrays"
     assert loop.parent is not None
     for op in ops_of(made):
         op.detach()
@@ -126,6 +143,7 @@ def _raise(trips: IndependentTrips) -> None:
     for old, new in zip(loop.results, results, strict=True):
         new.value.name_hint = old.name_hint
     replace(loop, [result.value for result in results])
+    return None
 
 
 @dataclass

@@ -48,10 +48,15 @@ func.func @needs_the_trip_before(%y: tensor<100xf64>) -> tensor<100xf64> {
   func.return %r : tensor<100xf64>
 }
 
-// A trip that may fail keeps the loop: what was written before it stays written.
+// The trips before the first index that is out of range are computed at once. Then that index is checked.
 //
 // CHECK-LABEL: func.func @may_fail
-// CHECK: scf.for
+// CHECK-NOT: scf.for
+// CHECK: %[[SINES:.*]] = nd.sin %{{.*}} : tensor<?xf64>
+// CHECK: %[[SUM:.*]] = nd.sum_in_order %[[SINES]]
+// CHECK: scf.if
+// CHECK-NEXT: nd.check_index
+// CHECK: func.return %[[SUM]]
 func.func @may_fail(%x: tensor<100xf64>, %n: i64) -> f64 {
   %c0 = nd.constant {value = 0 : i64} : i64
   %c1 = nd.constant {value = 1 : i64} : i64
@@ -59,6 +64,26 @@ func.func @may_fail(%x: tensor<100xf64>, %n: i64) -> f64 {
   %zero = nd.constant {value = 0.0 : f64} : f64
   %s = scf.for %i = %c0 to %n step %c1 iter_args(%s_1 = %zero) -> (f64) : i64 {
     %j = nd.check_index %i, %c100 {axis = 0 : i64}
+    %a = nd.extract %x[%j] : tensor<100xf64> -> f64
+    %b = nd.sin %a : f64
+    %s_2 = nd.add %s_1, %b : f64
+    scf.yield %s_2 : f64
+  }
+  func.return %s : f64
+}
+
+// An index that depends on data keeps the loop: what was written before a trip fails stays written.
+//
+// CHECK-LABEL: func.func @may_fail_anywhere
+// CHECK: scf.for
+func.func @may_fail_anywhere(%x: tensor<100xf64>, %p: tensor<100xi64>) -> f64 {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %c100 = nd.constant {value = 100 : i64} : i64
+  %zero = nd.constant {value = 0.0 : f64} : f64
+  %s = scf.for %i = %c0 to %c100 step %c1 iter_args(%s_1 = %zero) -> (f64) : i64 {
+    %k = nd.extract %p[%i] : tensor<100xi64> -> i64
+    %j = nd.check_index %k, %c100 {axis = 0 : i64}
     %a = nd.extract %x[%j] : tensor<100xf64> -> f64
     %b = nd.sin %a : f64
     %s_2 = nd.add %s_1, %b : f64

@@ -64,3 +64,20 @@ def test_what_is_unrolled_specialised_and_checkpointed() -> None:
     assert known.location is None and known.subject.startswith("argument 1 is 4")
     report = mlirad.grad(kept).lower(np.ones(9)).report()
     assert lines_of(report, Kind.CHECKPOINTED) == [line_of(kept, "for i in")]
+
+
+def rooted(x, n):
+    y = np.zeros(x.shape[0])
+    for i in range(n):
+        y[i] = np.sqrt(x[i])
+    for i in range(1, 30):
+        y[i] = np.sqrt(y[i - 1])
+    return y.sum()
+
+
+def test_which_loops_are_raised_and_why_others_stay() -> None:
+    report = mlirad.grad(rooted).lower(np.ones(30), 3).report()
+    assert lines_of(report, Kind.RAISED) == [line_of(rooted, "range(n)")]
+    (kept,) = report.of(Kind.KEPT)
+    assert kept.location is not None and kept.location.lineno == line_of(rooted, "range(1, 30)")
+    assert "a trip may need what another trip writes" in str(kept)
