@@ -14,13 +14,13 @@ from xdsl.dialects import tensor
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, ModuleOp
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import insert
-from mlirad.dialect.core.upstream import filled, map_of, reshaped, segments
+from mlirad.dialect.core.upstream import empty, filled, generic, map_of, reshaped, segments
 from mlirad.lowering.loop_body import body_of
 from mlirad.lowering.rewriting import erase, in_place_of
 from mlirad.xdsl_support.traversal import ops_inside
@@ -130,9 +130,12 @@ class _Folded:
 
     @property
     def is_worth_while(self) -> bool:
-        """Whether vectors of the result are products with adjacent elements of the array."""
+        """Whether vectors of the result are products with adjacent elements of the array, or with single ones."""
         windows, other, out = self._places()
         last = windows[-1]
+        if self._is_summed:
+            is_cleared = isinstance(self.product.outputs[0].owner, FillOp) and self.product.outputs[0].has_one_use()
+            return is_cleared and len(set(out) - set(windows)) == 1
         source = self.windows.indexing_maps.data[0].data
         shared = set(windows) & set(out) - set(other)
         return (
@@ -141,6 +144,12 @@ class _Folded:
             and tuple(d for d in out if d in shared) == out[-len(shared) :]
             and len(set(out) - set(windows)) > 0
         )
+
+    @property
+    def _is_summed(self) -> bool:
+        """Whether the sum runs along the windows' last axis: a vector of the rest then multiplies each element."""
+        windows, other, out = self._places()
+        return windows[-1] in other and windows[-1] not in out and len(set(windows) & set(out) - set(other)) > 0
 
     def _places(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         """The new loops along the axes of the windows, of the other factor and of the result."""
@@ -167,17 +176,20 @@ class _Folded:
                 maps.reverse()
                 factors.reverse()
             kinds = [IteratorType.PARALLEL if d in out else IteratorType.REDUCTION for d in range(count)]
+            order = out
+            if self._is_summed:
+                order = (*(d for d in out if d in windows), *(d for d in out if d not in windows))
             op = GenericOp.create(
-                operands=[*factors, memory := _memory(product.outputs[0], [sizes[d] for d in out])],
+                operands=[*factors, memory := _memory(product.outputs[0], [sizes[d] for d in order])],
                 result_types=[memory.type],
                 properties={
-                    "indexing_maps": ArrayAttr([*maps, map_of(count, out)]),
+                    "indexing_maps": ArrayAttr([*maps, map_of(count, order)]),
                     "iterator_types": ArrayAttr([IteratorTypeAttr(kind) for kind in kinds]),
                     "operandSegmentSizes": segments(2, 1),
                 },
                 regions=[product.detach_region(product.body)],
             )
-            made = insert(op).results[0]
+            made = _in_order(insert(op).results[0], [order.index(d) for d in out])
             _pass_on(product.results[0], made)
             unused = product.inputs[self.number], product.outputs[0]
             if product.results[0].uses.get_length():
@@ -193,6 +205,19 @@ def _memory(out: SSAValue, shape: Sequence[int]) -> SSAValue:
     if isinstance(fill, FillOp) and out.has_one_use():
         return filled(fill.inputs[0], types.tensor(shape, types.element_type(out.type)))
     return reshaped(out, shape)
+
+
+def _in_order(value: SSAValue, axes: Sequence[int]) -> SSAValue:
+    """The value with its axes in another order."""
+    if list(axes) == sorted(axes):
+        return value
+    element, shape = types.element_type(value.type), types.shape(value.type)
+    body = Block(arg_types=[element, element])
+    body.add_op(YieldOp(body.args[0]))
+    memory = empty(types.tensor([shape[axis] for axis in axes], element))
+    return generic(
+        [value], memory, (tuple(axes.index(axis) for axis in range(len(axes))), tuple(range(len(axes)))), body
+    )
 
 
 def _pass_on(old: SSAValue, new: SSAValue) -> None:

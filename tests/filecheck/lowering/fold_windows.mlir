@@ -37,3 +37,20 @@ func.func @steps(%w: tensor<4x3xf32>, %x: tensor<17xf32>) -> tensor<4x8xf32> {
   %1 = nd.contract "ik,kj->ij" %w, %0 : (tensor<4x3xf32>, tensor<3x8xf32>) -> tensor<4x8xf32>
   func.return %1 : tensor<4x8xf32>
 }
+
+// The gradient by the weights sums over the places of the windows: each element of the image is multiplied by a vector of
+// all results' gradients, so it is the result that gets another order of axes.
+// CHECK-LABEL: func.func @weights
+// CHECK-NOT:     tensor<2x3x3x6x8xf32>
+// CHECK:         linalg.generic
+// CHECK-SAME:    affine_map<(d0, d1, d2, d3, d4, d5) -> (d1, (d2 + d4), (d3 + d5))>
+// CHECK-SAME:    affine_map<(d0, d1, d2, d3, d4, d5) -> (d1, d2, d3, d0)>
+// CHECK:         linalg.generic
+// CHECK:         func.return
+func.func @weights(%g: tensor<4x48xf32>, %x: tensor<2x8x10xf32>) -> tensor<4x18xf32> {
+  %0 = nd.windows %x {axes = array<i64: 0, 1, 2, 1, 2>, steps = array<i64: 1, 1, 1, 1, 1>}
+      : tensor<2x8x10xf32> to tensor<2x3x3x6x8xf32>
+  %1 = nd.reshape %0 : tensor<2x3x3x6x8xf32> to tensor<18x48xf32>
+  %2 = nd.contract "ij,kj->ik" %g, %1 : (tensor<4x48xf32>, tensor<18x48xf32>) -> tensor<4x18xf32>
+  func.return %2 : tensor<4x18xf32>
+}

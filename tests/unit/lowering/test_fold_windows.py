@@ -1,6 +1,8 @@
-"""Products that read windows in place, at sizes where vectors cross lines and panels end early."""
+"""Products that read windows in place, at sizes where vectors cross lines and panels end early, and their gradients."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 import pytest
@@ -29,6 +31,19 @@ def test_values(dtype):
             for (x, w), (_, _, dilation, groups) in zip(given, list(SHAPES.values()))
         ]
 
-    for (x, w), y, (_, _, dilation, groups) in zip(given, all_of(given), SHAPES.values(), strict=True):
-        wide = nn.conv2d(x.astype(np.float64), w.astype(np.float64), 1, 1, dilation, groups)
+    def loss(given):
+        return sum(np.sum(y * y) for y in all_of(given))
+
+    values, gradients = all_of(given), mlirad.grad(loss)(given)
+    for (x, w), y, (dx, dw), (_, _, dilation, groups) in zip(given, values, gradients, SHAPES.values(), strict=True):
+        convolved = partial(nn.conv2d, stride=1, padding=1, dilation=dilation, groups=groups)
+        x, w = x.astype(np.float64), w.astype(np.float64)
+        wide = convolved(x, w)
         np.testing.assert_allclose(y, wide, rtol=0, atol=1e3 * np.finfo(dtype).eps)
+        # A convolution is linear in x and in w, so its derivative along v is the convolution with v.
+        for found, at in ((dx, x), (dw, w)):
+            v = rng.standard_normal(at.shape)
+            moved = convolved(v, w) if at is x else convolved(x, v)
+            np.testing.assert_allclose(
+                np.sum(found * v), 2 * np.sum(wide * moved), rtol=1e5 * np.finfo(dtype).eps, atol=1e-9
+            )

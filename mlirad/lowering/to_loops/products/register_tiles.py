@@ -12,7 +12,7 @@ the order in which tiles read them (`packed_factors.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import partial
 
@@ -61,7 +61,7 @@ class ContractionEmitter:
         is_first: bool = False,
     ):
         """shared: the module's functions with the tiles that this contraction uses; None if it has its own tiles.
-        windows: what b consists of, if it is not a matrix in memory.
+        windows: what a or b consists of, if it is not a matrix in memory.
         is_first: whether c holds nothing yet: its elements are stored without being read.
         """
         self.product = contraction
@@ -79,14 +79,17 @@ class ContractionEmitter:
         self.vectors = 1 if isinstance(size, int) and size <= self.lanes else VECTORS
         rows, depth, bytes = nest.sizes[contraction.i], nest.sizes[contraction.k], itemsize(self.element)
         is_along_k = contraction.a.is_unit(contraction.k)
-        is_blocked = not builder.is_shared and is_in_blocks((rows, size, depth), bytes, is_along_k=is_along_k)
+        reads_windows = windows is not None and windows.is_left
+        is_blocked = not (builder.is_shared or reads_windows) and is_in_blocks(
+            (rows, size, depth), bytes, is_along_k=is_along_k
+        )
         self.rows = rows_of_tile(rows, vector_bytes, is_packed=is_blocked)
         self.is_ragged = not isinstance(rows, int) or rows % self.rows != 0
         is_in_order = (
             windows is None and contraction.b.is_unit(contraction.j) and writes_rows_in_order(size, depth, bytes)
         )
         is_shared = shared is not None and shared.is_for(nest.sizes) and (shared.is_many or not is_in_order)
-        self.shared = shared if is_shared else None
+        self.shared = shared if is_shared and not reads_windows else None
         self.is_in_order = is_in_order and not is_shared
         self.is_packed = self._should_pack()
         self.blocks = blocks_of(rows, size, self.rows, self.width, bytes) if is_blocked else None
@@ -124,7 +127,7 @@ class ContractionEmitter:
     def _should_pack(self) -> bool:
         """Whether b is packed: if it is not contiguous along j, so that it can be read as vectors, or if it is known to
         be large."""
-        if self.windows is not None or not self.product.b.is_unit(self.product.j):
+        if (self.windows is not None and not self.windows.is_left) or not self.product.b.is_unit(self.product.j):
             return True
         i, j, k = (self.sizes[d] for d in (self.product.i, self.product.j, self.product.k))
         if self.product.i in self.starts and not isinstance(i, int):
@@ -223,7 +226,7 @@ class ContractionEmitter:
         product = self.product
         assert self.panel is not None
         panel = Panel(self.panel, self.panel_row, self.lanes)
-        if self.windows is not None:
+        if self.windows is not None and not self.windows.is_left:
             return self.windows.pack(self.builder, product.b, self.subscripts, panel, depths, j, self.vectors)
         factor = self._factor(product.b, product.k, product.j)
         pack_columns(self.builder, factor, panel, depths, j, masks, self.sizes[product.j])
@@ -342,12 +345,16 @@ class ContractionEmitter:
         is_late = packed is not None or self.is_first
         totals = [builder.number(0, type)] * len(places) if is_late else old()
 
-        def step(k: Index, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        windows = self.windows if self.windows is not None and self.windows.is_left else None
+        heights = [{product.i: row} if windows is None else windows.row(builder, row) for row in rows]
+
+        def step(k: Index, values: Sequence[SSAValue], here: Mapping[int, Index] | None = None) -> Sequence[SSAValue]:
             across = [self._b(k, start, v, columns[v], masks[v]) for v in range(self.vectors)]
             results: list[SSAValue] = []
-            for number, row in enumerate(rows):
+            for number in range(len(rows)):
                 if packed is None or self.packed_rows is None:
-                    scalar = builder.load(product.a.value, self._place(product.a, {product.i: row, product.k: k}))
+                    there = {**self.subscripts, **heights[number], **(here or {product.k: k})}
+                    scalar = builder.load(product.a.value, product.a.place(builder, there))
                 else:
                     place = builder.add(packed, builder.subtract(k, start))
                     if number * itemsize(self.element) % LINE == 0:
@@ -363,7 +370,9 @@ class ContractionEmitter:
             self._prefetch_row(rows, columns, builder.divide(builder.subtract(first, start), STEPS_PER_ROW))
             return builder.loop(first, builder.minimum(builder.add(first, STEPS_PER_ROW), end), 1, values, step)
 
-        if packed is None or self.is_first:
+        if windows is not None:
+            totals = windows.sum(builder, (start, end), totals, step)
+        elif packed is None or self.is_first:
             totals = builder.loop(start, end, 1, totals, step)
         else:
             totals = builder.loop(start, end, STEPS_PER_ROW, totals, steps)

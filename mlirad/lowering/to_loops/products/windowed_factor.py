@@ -1,12 +1,12 @@
 """Recognises products of a matrix with windows of an array, and packs the windows' columns for register tiles.
 
-Reads: nests c[i, h, w] += a[i, k, l] * x[h + k, w + l], with any number of such dimensions. Writes: loops that copy
-panels of windows. Leaves: the tiles (`register_tiles.py`), which see a plain product.
+Reads: nests c[i, h, w] += a[i, k, l] * x[h + k, w + l] and c[k, l, j] += x[h + k, w + l] * b[j, h, w], with any number
+of such dimensions. Writes: loops that pack windows, or sum along them. Leaves: the tiles (`register_tiles.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -24,22 +24,64 @@ from mlirad.lowering.to_loops.products.product_blocks import DEPTH
 
 @dataclass(frozen=True)
 class WindowedFactor:
-    """The factor x[h + k, w + l] as a matrix: its rows run along the dimensions k, l, its columns along h, w."""
+    """The factor x[h + k, w + l] as a matrix: its rows run along the dimensions k, l, its columns along h, w.
+
+    It is the second factor, with columns that are packed, or the first one, which tiles read element by element.
+    """
 
     rows: tuple[int, ...]
     columns: tuple[int, ...]
     sizes: Mapping[int, int]
     """Of these dimensions."""
+    is_left: bool = False
 
     @property
     def depth(self) -> int:
-        """The most rows that are packed at a time: all of the inner dimensions of k."""
-        inner = self._inner
-        return DEPTH // inner * inner
+        """The most steps of the sum between two accesses of the result: whole lines of the summed dimensions."""
+        return DEPTH // self._inner * self._inner
 
     @property
     def _inner(self) -> int:
-        return prod(self.sizes[d] for d in self.rows[1:])
+        return prod(self.sizes[d] for d in (self.columns if self.is_left else self.rows)[1:])
+
+    def sum(
+        self,
+        builder: LoopBuilder,
+        depths: tuple[Index, Index],
+        totals: Sequence[SSAValue],
+        step: Callable[[Index, Sequence[SSAValue], Mapping[int, Index]], Sequence[SSAValue]],
+    ) -> list[SSAValue]:
+        """The loops along the columns: totals = step(column, totals, subscripts)."""
+        start, end = (builder.divide(each, self._inner) for each in depths)
+
+        def loops(
+            dimensions: Sequence[int], column: Index, here: Mapping[int, Index], values: Sequence[SSAValue]
+        ) -> Sequence[SSAValue]:
+            if not dimensions:
+                return step(column, values, here)
+            first, *others = dimensions
+            inner = prod(self.sizes[d] for d in others)
+            lower, upper = (0, self.sizes[first]) if here else (start, end)
+
+            def body(index: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                at = builder.add(column, builder.multiply(index, inner))
+                return loops(others, at, {**here, first: index}, carried)
+
+            return builder.loop(lower, upper, 1, values, body)
+
+        return list(loops(self.columns, 0, {}, totals))
+
+    def row(self, builder: LoopBuilder, number: Index) -> dict[int, Index]:
+        """The subscripts of a row."""
+        return self._split(builder, number, self.rows)
+
+    def _split(self, builder: LoopBuilder, number: Index, dimensions: Sequence[int]) -> dict[int, Index]:
+        """A number that counts through all of these dimensions, as their subscripts."""
+        found: dict[int, Index] = {}
+        for d in reversed(dimensions[1:]):
+            size = self.sizes[d]
+            found[d], number = self._remainder(builder, number, size), builder.divide(number, size)
+        return found | dict.fromkeys(dimensions[:1], number)
 
     def pack(
         self,
@@ -103,11 +145,8 @@ class WindowedFactor:
         found: list[tuple[SSAValue | None, dict[int, Index]]] = []
         before: SSAValue | None = None
         for number in range(min((lanes - 2) // length + 2, total // length)):
-            place, rest = {last: builder.subtract(at, number * length)}, builder.add(line, number)
-            for d in reversed(outer[1:]):
-                place[d], rest = self._remainder(builder, rest, self.sizes[d]), builder.divide(rest, self.sizes[d])
-            if outer:
-                place[outer[0]] = rest
+            place = self._split(builder, builder.add(line, number), outer)
+            place[last] = builder.subtract(at, number * length)
             mask = builder.mask(builder.minimum(builder.subtract((number + 1) * length, at), left), lanes)
             own = mask
             if before is not None:
@@ -133,25 +172,56 @@ def match_windowed(nest: Nest, body: Body, builder: LoopBuilder) -> tuple[Nest, 
     if plain not in ([True, False, True], [False, True, True]):
         return None
     (a, x), c = (nest.inputs if plain[0] else reversed(nest.inputs)), nest.outputs[0]
+    if c.subscripts and c.subscripts[-1].atom not in x.dimensions:
+        return _match_first(nest, a, x, c, builder)
     rows = tuple(s.atom for s in a.subscripts if s.atom is not None and s.atom not in c.dimensions)
     columns = tuple(s.atom for s in c.subscripts if s.atom is not None and s.atom not in a.dimensions)
     around = [d for d in nest.live if d in c.dimensions and d in a.dimensions]
     heights = [d for d in around if d not in x.dimensions]
-    sizes = {d: nest.sizes[d] for d in (*rows, *columns)}
-    known = {d: size for d, size in sizes.items() if isinstance(size, int)}
-    if not rows or not columns or len(heights) != 1 or len(known) < len(sizes) or not x.is_unit(columns[-1]):
+    known = _known(nest, (*rows, *columns))
+    if not rows or not columns or len(heights) != 1 or known is None or not x.is_unit(columns[-1]):
         return None
     if set(nest.live) != {*rows, *columns, *around} or prod(known[d] for d in rows[1:]) > DEPTH:
         return None
     own, out = merged(a, rows, builder), merged(c, columns, builder)
     if own is None or out is None or not out.is_unit(columns[0]):
         return None
-    whole = list(nest.sizes)
-    for group in (rows, columns):
-        size = prod(known[d] for d in group)
-        for d in group:
-            whole[d] = 1
-        whole[group[0]] = size
     others = tuple(d for d in around if d != heights[0])
     product = Contraction(own, x, out, heights[0], columns[0], rows[0], others)
-    return replace(nest, sizes=tuple(whole)), product, WindowedFactor(rows, columns, known)
+    return _whole(nest, known, rows, columns), product, WindowedFactor(rows, columns, known)
+
+
+def _match_first(
+    nest: Nest, b: Operand, x: Operand, c: Operand, builder: LoopBuilder
+) -> tuple[Nest, Contraction, WindowedFactor] | None:
+    """A nest c[k, l, j] += x[h + k, w + l] * b[j, h, w]."""
+    rows = tuple(s.atom for s in c.subscripts if s.atom is not None and s.atom not in b.dimensions)
+    columns = tuple(s.atom for s in b.subscripts if s.atom is not None and s.atom not in c.dimensions)
+    around = [d for d in nest.live if d in c.dimensions and d in b.dimensions]
+    widths, known = [d for d in around if d not in x.dimensions], _known(nest, (*rows, *columns))
+    if not rows or not columns or len(widths) != 1 or known is None or not c.is_unit(widths[0]):
+        return None
+    if set(nest.live) != {*rows, *columns, *around} or prod(known[d] for d in columns[1:]) > DEPTH:
+        return None
+    own, out = merged(b, columns, builder), merged(c, rows, builder)
+    if own is None or out is None:
+        return None
+    others = tuple(d for d in around if d != widths[0])
+    product = Contraction(x, own, out, rows[0], widths[0], columns[0], others)
+    return _whole(nest, known, rows, columns), product, WindowedFactor(rows, columns, known, is_left=True)
+
+
+def _known(nest: Nest, dimensions: Sequence[int]) -> dict[int, int] | None:
+    """The sizes of these dimensions, if all are known."""
+    found = {d: size for d in dimensions if isinstance(size := nest.sizes[d], int)}
+    return found if len(found) == len(set(dimensions)) else None
+
+
+def _whole(nest: Nest, known: Mapping[int, int], *groups: Sequence[int]) -> Nest:
+    """The nest with each group of dimensions as its first one."""
+    sizes = list(nest.sizes)
+    for group in groups:
+        for d in group:
+            sizes[d] = 1
+        sizes[group[0]] = prod(known[d] for d in group)
+    return replace(nest, sizes=tuple(sizes))
