@@ -17,12 +17,15 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
+from mlirad.analysis import cost
 from mlirad.dialect.core.answers import Dims
 from mlirad.dialect.core.effect_table import is_removable
 from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.loop_body import Combiner, body_of
 
 _LONGEST_ROW = 1 << 19
+_WIDEST = 64
+"""The bytes of the widest vectors."""
 _FEWEST_ROWS = 16
 """The fewest rows of a block, if sums of columns are accumulated across blocks: fewer rows would cost time and
 digits."""
@@ -100,7 +103,8 @@ def nest_of(op: Operation) -> RowNest | None:
     combiners: dict[int, Combiner] = {}
     is_product = isinstance(op, GenericOp) and _is_product(op)
     if isinstance(op, GenericOp):
-        found = None if is_product and _bytes_of_factor(op) > _SMALL_FACTOR else _combiners(op, outputs)
+        is_whole = is_product and (_bytes_of_factor(op) > _SMALL_FACTOR or _has_few_columns(op))
+        found = None if is_whole else _combiners(op, outputs)
         if found is None:
             return None
         combiners = found
@@ -128,6 +132,14 @@ def _combiners(op: GenericOp, outputs: Sequence[RowAccess]) -> dict[int, Combine
                 return None
             combiners[place] = combiner
     return combiners
+
+
+def _has_few_columns(op: GenericOp) -> bool:
+    """Whether vectors of some width may run along a product's sum, which depends on the number of rows."""
+    type = op.outputs[0].type
+    assert isinstance(type, MemRefType)
+    (*_, columns), widest = type.get_shape(), _WIDEST // itemsize(type.element_type)
+    return 2 <= columns <= widest // 2 and prod(_sizes(op).values()) >= cost.MANY_PRODUCTS
 
 
 def _bytes_of_factor(op: GenericOp) -> int:
@@ -378,10 +390,15 @@ def _work(op: GenericOp | FillOp) -> int:
     """What a nest of static size costs."""
     if isinstance(op, FillOp):
         return prod(shape_of(op.outputs[0]))
+    return body_of(op.body.block).cost_of_point(len(op.operands)) * prod(_sizes(op).values())
+
+
+def _sizes(op: GenericOp) -> dict[int, int]:
+    """The sizes of the loops of a nest over arrays of static size."""
     sizes: dict[int, int] = {}
     for value, attribute in zip(op.operands, op.indexing_maps.data, strict=True):
         sizes |= dict(zip(_dims(attribute.data) or (), shape_of(value), strict=True))
-    return body_of(op.body.block).cost_of_point(len(op.operands)) * prod(sizes.values())
+    return sizes
 
 
 def fills_before(op: Operation) -> dict[SSAValue, RowNest]:

@@ -171,11 +171,9 @@ def lower(
         product = match_contraction(nest, body)
 
         is_first, windows = False, None
-        is_many = shared is not None and shared.is_many
 
         def emit(nest: Nest, body: Body, product: Contraction | None) -> None:
-            is_plain = windows is None and not is_many
-            if product is not None and is_plain and FewColumns.is_for(product, nest, vector_bytes):
+            if product is not None and windows is None and FewColumns.is_for(product, nest, vector_bytes):
                 FewColumns(product, nest, vector_bytes, builder, is_first=is_first).emit()
             elif product is not None:
                 ContractionEmitter(product, nest, vector_bytes, builder, shared, windows, is_first=is_first).emit()

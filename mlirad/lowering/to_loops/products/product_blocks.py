@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlirad.analysis import cost
 from mlirad.lowering.loop_builder import Index
 
 DEPTH = 256
@@ -20,8 +21,8 @@ STEPS_PER_ROW = 16
 """The steps of k after which the next row of c is fetched."""
 _SHORT, _WIDE = 32, 1 << 11
 """Sums of at most so many steps, and rows of at least so many bytes, take less time than writing the result."""
-_FEWEST_ROWS, _LONG = 16, 4
-"""From so many rows on, it pays to copy few columns of b; from so many vectors on, a sum along k is long."""
+_LONG = 4
+"""From so many vectors on, a sum along k is long."""
 _PACK_FROM = 1 << 15
 """From this many elements of b on, its rows are packed, so that a tile reads one page instead of one per row."""
 _LARGE = 1 << 21
@@ -51,9 +52,12 @@ def is_in_blocks(sizes: tuple[Index, Index, Index], itemsize: int, *, is_along_k
 
 
 def has_few_columns(sizes: tuple[Index, Index, Index], lanes: int) -> bool:
-    """Whether vectors run along k: columns of c fill at most half a vector, and sums are long."""
+    """Whether vectors run along k: columns of c fill at most half a vector, and sums are long.
+
+    This rounds otherwise, so it depends on sizes alone. A product of which threads compute parts has many rows.
+    """
     i, j, k = sizes
-    if not (isinstance(j, int) and isinstance(k, int)) or (isinstance(i, int) and i < _FEWEST_ROWS):
+    if not (isinstance(j, int) and isinstance(k, int)) or (isinstance(i, int) and i * j * k < cost.MANY_PRODUCTS):
         return False
     return 2 <= j <= lanes // 2 and k >= _LONG * lanes
 
