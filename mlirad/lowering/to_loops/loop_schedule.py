@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
@@ -19,7 +20,7 @@ _HEAVY = 25
 _MAX_LANES = 64
 _SHORT_ROWS = 1 << 9
 """The largest body, in ops and their cost, of a loop over short rows that are reduced together."""
-_FEW_POINTS = 1 << 12
+_FEW_POINTS = 1 << 10
 """Nests with fewer points are not worth the code for short rows that are reduced together."""
 TILE = 16
 """Elements of a strip: a transposing loop accesses this many elements of a row before it turns to the next."""
@@ -89,7 +90,8 @@ def may_fold_rows(nest: Nest, schedule: Schedule, body: Body, rows: int) -> bool
         return False
     if not isinstance(length, int) or (isinstance(size, int) and size < schedule.lanes):
         return False
-    if isinstance(size, int) and size * length < _FEW_POINTS:
+    sizes = [each for each in nest.sizes if isinstance(each, int)]
+    if len(sizes) == len(nest.sizes) and prod(sizes) < _FEW_POINTS:
         return False
     if any(each is None or each.is_in_order for each in schedule.combiners):
         return False
