@@ -24,7 +24,7 @@ import mlirad
 
 NAMES = (
     *("recurrence", "seidel_2d", "products_2d", "newton_each", "trisolve", "cholesky", "limited", "lotka_volterra"),
-    *("lu", "gramschmidt", "durbin"),
+    *("lu", "gramschmidt", "durbin", "minors"),
     *("row_history", "columns", "slices", "masks"),
     *("bundle_adjustment", "rigid_bodies", "runge_kutta", "lstm", "adi", "vadv"),
 )

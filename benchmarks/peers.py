@@ -41,7 +41,7 @@ STENCILS = ("jacobi_1d", "jacobi_2d", "heat_3d", "fdtd_2d", "hdiff")
 ARRAYS = ("chain", "log_sum_exp", "cross_entropy", "network", "mixture", "attention", "k_means", *STENCILS)
 FACTORS = ("cholesky", "lu", "gramschmidt", "durbin", "trisolve")
 IN_TIME = ("lotka_volterra", "runge_kutta", "lstm", "adi", "vadv")
-LOOPS = ("recurrence", "seidel_2d", *FACTORS, "newton_each", *IN_TIME, "row_history", "masks")
+LOOPS = ("recurrence", "seidel_2d", *FACTORS, "minors", "newton_each", *IN_TIME, "row_history", "masks")
 ROOT = Path(__file__).resolve().parent.parent
 NEEDED = ("jax", "torch==2.13.0", "numba", "scipy")
 ONE_THREAD = {

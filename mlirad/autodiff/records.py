@@ -3,26 +3,27 @@
 Reads: the values that the pullback needs. Writes: code that stores them on the tapes and loads them. Leaves: offsets
 that depend only on the values' types.
 
-The integer tape holds the record's offset on the float tape, the lengths of arrays of unknown length, and all values
-that are not floats. The float tape holds the floats. Arrays of unknown length come last.
+The integer tape holds the record's offset on the float tape, the lengths of arrays of unknown length if the pullback
+cannot compute them, and all values that are not floats. The float tape holds the floats. Arrays of unknown length come
+last: first those that the function's loops write in place (`tapes_in_records.py`), then, after the records of the calls
+in between, those that are copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, StringAttr, i64
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirad.autodiff.callees import Reversed
-from mlirad.dialect.ad.tape import GrowOp, TapeOp
+from mlirad.dialect.ad.tape import GrowOp
 from mlirad.dialect.arrays.elements import ExtractOp, InsertOp
-from mlirad.dialect.arrays.slices import ExtractSliceOp, InsertSliceOp
+from mlirad.dialect.arrays.slices import extract_slice, insert_slice
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, building, constant, current_location, dim, emit, insert
+from mlirad.dialect.core.expr import Expr, current_location, dim, emit
 from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import DifferentiationError
@@ -45,23 +46,29 @@ def recorded_attribute(made: Reversed) -> DictionaryAttr:
 @dataclass(frozen=True)
 class Lane:
     """The part of a record on one tape: the indices of its values among all values, and their offsets. `size`: their
-    total size without the arrays of unknown length (`growing`)."""
+    total size without the arrays of unknown length, which are written in place (`placed`) or copied to the end."""
 
     element: Attribute
     offsets: dict[int, int]
     size: int
-    growing: tuple[int, ...]
+    placed: tuple[int, ...]
+    copied: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class RecordOffsets:
-    """The offsets of the values of a record."""
+    """The offsets of the values of a record. header: the arrays whose length is recorded; tails: the offsets on the
+    integer tape of the places where copied arrays begin, on both tapes."""
 
+    types: Sequence[Attribute]
     floats: Lane
     integers: Lane
+    header: tuple[int, ...]
+    tails: tuple[int, int]
 
     @staticmethod
-    def of(value_types: Sequence[Attribute]) -> RecordOffsets:
+    def of(value_types: Sequence[Attribute], known: Collection[int], placed: Collection[int]) -> RecordOffsets:
+        """known: the arrays whose length the pullback computes; placed: those that are written in place."""
         for type in value_types:
             if types.is_complex(type):
                 message = "a function that calls itself would have to keep complex numbers"
@@ -70,100 +77,135 @@ class RecordOffsets:
                 message = f"a function that calls itself would have to keep an array of unknown size, {type}"
                 raise DifferentiationError(message, types.from_location(current_location()))
         is_float = [types.is_float(type) for type in value_types]
-        growing = sum(not types.is_static(type) for type in value_types)
+        growing = [place for place, type in enumerate(value_types) if not types.is_static(type)]
+        header = tuple(place for place in growing if place not in known)
+        numbers = 1 + len(header)
+        has_tail = any(place not in placed for place in growing)
+        floats = [k for k, yes in enumerate(is_float) if yes]
+        integers = [k for k, yes in enumerate(is_float) if not yes]
         return RecordOffsets(
-            _lane(types.F64, value_types, [k for k, yes in enumerate(is_float) if yes], 0),
-            _lane(types.I64, value_types, [k for k, yes in enumerate(is_float) if not yes], 1 + growing),
+            value_types,
+            _lane(types.F64, value_types, floats, 0, placed),
+            _lane(types.I64, value_types, integers, numbers + 2 * has_tail, placed),
+            header,
+            (numbers, numbers + 1),
         )
 
     @property
-    def growing(self) -> list[int]:
-        return sorted((*self.floats.growing, *self.integers.growing))
+    def lanes(self) -> tuple[Lane, Lane]:
+        return self.floats, self.integers
+
+    @property
+    def has_tail(self) -> bool:
+        return bool(self.floats.copied or self.integers.copied)
 
 
-def _lane(element: Attribute, value_types: Sequence[Attribute], places: Sequence[int], header: int) -> Lane:
+def _lane(
+    element: Attribute, value_types: Sequence[Attribute], numbers: Sequence[int], header: int, placed: Collection[int]
+) -> Lane:
     offsets: dict[int, int] = {}
     size = header
-    for place in places:
-        if types.is_static(value_types[place]):
-            offsets[place] = size
-            size += prod(types.shape(value_types[place]))
-    return Lane(element, offsets, size, tuple(p for p in places if p not in offsets))
+    for number in numbers:
+        if types.is_static(value_types[number]):
+            offsets[number] = size
+            size += prod(types.shape(value_types[number]))
+    growing = [number for number in numbers if number not in offsets]
+    in_place = tuple(number for number in growing if number in placed)
+    return Lane(element, offsets, size, in_place, tuple(number for number in growing if number not in placed))
 
 
-def write_record(values: Sequence[SSAValue], state: Sequence[SSAValue]) -> tuple[list[SSAValue], SSAValue]:
-    """Append a record to the tapes, at the insertion point. Returns the new state of the tapes, and the record's
-    offset."""
-    floats, begun, integers, base = (Expr(value) for value in state)
-    offsets = RecordOffsets.of([value.type for value in values])
-    lengths = {place: dim(Expr(values[place]), 0) for place in offsets.growing}
-    integers = emit(GrowOp, integers, _end(base, offsets.integers, lengths) - 1)
-    for offset, number in enumerate((begun, *lengths.values())):
-        integers = emit(InsertOp, number, integers, base + offset)
-    integers = _write(values, offsets.integers, integers, base, lengths)
-    if offsets.floats.size or offsets.floats.growing:
-        floats = emit(GrowOp, floats, _end(begun, offsets.floats, lengths) - 1)
-        floats = _write(values, offsets.floats, floats, begun, lengths)
-    ends = _end(begun, offsets.floats, lengths), _end(base, offsets.integers, lengths)
-    return [floats.value, ends[0].value, integers.value, ends[1].value], base.value
+def reserve(
+    offsets: RecordOffsets, state: Sequence[SSAValue], lengths: Mapping[int, Expr]
+) -> tuple[list[SSAValue], dict[int, Expr]]:
+    """Make room for a record at the end of the tapes, at the insertion point. Returns the new state of the tapes, and
+    where the arrays that are written in place begin. lengths: theirs."""
+    new: list[SSAValue] = []
+    starts: dict[int, Expr] = {}
+    for lane, tape, begin in zip(offsets.lanes, state[::2], state[1::2], strict=True):
+        end = Expr(begin) + lane.size if lane.size else Expr(begin)
+        for number in lane.placed:
+            starts[number] = end
+            end = end + lengths[number]
+        is_longer = lane.size or lane.placed
+        new += [emit(GrowOp, Expr(tape), end - 1).value if is_longer else tape, end.value]
+    return new, starts
 
 
-def _end(start: Expr, lane: Lane, lengths: dict[int, Expr]) -> Expr:
-    end = start + lane.size if lane.size else start
-    for place in lane.growing:
-        end = end + lengths[place]
-    return end
-
-
-def _write(values: Sequence[SSAValue], lane: Lane, tape: Expr, start: Expr, lengths: dict[int, Expr]) -> Expr:
-    for place, offset in lane.offsets.items():
-        value, at = cast(Expr(values[place]), lane.element), start + offset
-        if value.is_tensor:
-            size = prod(value.shape)
-            flat = reshape(value, types.tensor([size], lane.element))
-            tape = emit(InsertSliceOp, flat, tape, at, sizes=[size], strides=[1])
-        else:
-            tape = emit(InsertOp, value, tape, at)
-    at = start + lane.size
-    for place in lane.growing:
-        tape = _copied(Expr(values[place]), constant(0, types.I64), tape, at, lengths[place])
-        at = at + lengths[place]
-    return tape
-
-
-def read_record(
-    value_types: Sequence[Attribute], floats: SSAValue, integers: SSAValue, base: SSAValue
+def write_record(
+    offsets: RecordOffsets, values: Sequence[SSAValue], begins: Sequence[SSAValue], state: Sequence[SSAValue]
 ) -> list[SSAValue]:
-    """Load the values of a record, at the insertion point."""
-    offsets = RecordOffsets.of(value_types)
-    start = Expr(base)
-    begun = emit(ExtractOp, Expr(integers), start)
-    lengths = {place: emit(ExtractOp, Expr(integers), start + 1 + k) for k, place in enumerate(offsets.growing)}
-    found: dict[int, SSAValue] = {}
-    for lane, tape, first in ((offsets.floats, floats, begun), (offsets.integers, integers, start)):
-        for place, offset in lane.offsets.items():
-            type, at = value_types[place], first + offset
-            if types.is_tensor(type):
-                flat = emit(ExtractSliceOp, Expr(tape), at, sizes=[prod(types.shape(type))], strides=[1])
-                value = reshape(flat, types.with_element(type, lane.element))
+    """Write a record into its room, but for the arrays in place, at the insertion point. Returns the new state of the
+    tapes. begins: where the room begins on both tapes."""
+    tapes, ends = [Expr(tape) for tape in state[::2]], [Expr(end) for end in state[1::2]]
+    begun, base = map(Expr, begins)
+    lengths = [dim(Expr(values[number]), 0) for number in offsets.header]
+    numbers = dict(enumerate((begun, *lengths)))
+    if offsets.has_tail:
+        numbers |= dict(zip(offsets.tails, ends, strict=True))
+    for offset, number in numbers.items():
+        tapes[1] = emit(InsertOp, number, tapes[1], base + offset)
+    for which, (lane, start) in enumerate(zip(offsets.lanes, (begun, base), strict=True)):
+        for number, offset in lane.offsets.items():
+            value, at = cast(Expr(values[number]), lane.element), start + offset
+            if value.is_tensor:
+                flat = reshape(value, types.tensor([prod(value.shape)], lane.element))
+                tapes[which] = insert_slice(flat, tapes[which], [at])
             else:
-                value = emit(ExtractOp, Expr(tape), at)
-            found[place] = cast(value, types.element_type(type)).value
-        at = first + lane.size
-        for place in lane.growing:
-            empty = emit(TapeOp, lengths[place], result_type=value_types[place])
-            found[place] = _copied(Expr(tape), at, empty, constant(0, types.I64), lengths[place]).value
-            at = at + lengths[place]
-    return [found[place] for place in range(len(value_types))]
+                tapes[which] = emit(InsertOp, value, tapes[which], at)
+        for number in lane.copied:
+            value = Expr(values[number])
+            end = ends[which] + dim(value, 0)
+            grown = emit(GrowOp, tapes[which], end - 1)
+            tapes[which] = insert_slice(cast(value, lane.element), grown, [ends[which]])
+            ends[which] = end
+    return [tapes[0].value, ends[0].value, tapes[1].value, ends[1].value]
 
 
-def _copied(source: Expr, first: Expr, destination: Expr, at: Expr, length: Expr) -> Expr:
-    """Copy `length` elements of `source`, from `first` on, to position `at` of `destination`."""
-    body = Block(arg_types=[types.I64, destination.type])
-    with building(body):
-        trip = Expr(body.args[0])
-        element = cast(emit(ExtractOp, source, first + trip), destination.element)
-        insert(scf.YieldOp(emit(InsertOp, element, Expr(body.args[1]), at + trip).value))
-    zero, one = constant(0, types.I64), constant(1, types.I64)
-    loop = insert(scf.ForOp(zero.value, length.value, one.value, [destination.value], Region(body)))
-    return Expr(loop.results[0])
+@dataclass(frozen=True)
+class Record:
+    """A record as its pullback sees it: its offsets, the tapes, and where it begins."""
+
+    offsets: RecordOffsets
+    floats: SSAValue
+    integers: SSAValue
+    base: SSAValue
+
+    def numbers(self) -> dict[int, SSAValue]:
+        """Load the values of known size, at the insertion point."""
+        found: dict[int, SSAValue] = {}
+        for lane, tape, first in self._lanes():
+            for number, offset in lane.offsets.items():
+                type, at = self.offsets.types[number], first + offset
+                if types.is_tensor(type):
+                    flat = extract_slice(tape, [at], [prod(types.shape(type))])
+                    value = reshape(flat, types.with_element(type, lane.element))
+                else:
+                    value = emit(ExtractOp, tape, at)
+                found[number] = cast(value, types.element_type(type)).value
+        return found
+
+    def arrays(self, known: Mapping[int, SSAValue]) -> dict[int, Expr]:
+        """The arrays of unknown length, as slices of the tapes (in the tapes' type), at the insertion point. known:
+        the lengths that are not recorded."""
+        lengths = {number: self._header(1 + k) for k, number in enumerate(self.offsets.header)}
+        lengths |= {number: Expr(length) for number, length in known.items()}
+        found: dict[int, Expr] = {}
+        for (lane, tape, first), tail in zip(self._lanes(), self.offsets.tails, strict=True):
+            at = first + lane.size if lane.size else first
+            for number in lane.placed:
+                found[number] = extract_slice(tape, [at], [lengths[number]])
+                at = at + lengths[number]
+            at = self._header(tail) if lane.copied else at
+            for number in lane.copied:
+                found[number] = extract_slice(tape, [at], [lengths[number]])
+                at = at + lengths[number]
+        return found
+
+    def _header(self, offset: int) -> Expr:
+        return emit(ExtractOp, Expr(self.integers), Expr(self.base) + offset)
+
+    def _lanes(self) -> list[tuple[Lane, Expr, Expr]]:
+        """Each part of the record, its tape, and where it begins on that."""
+        integers = Expr(self.integers)
+        begun = emit(ExtractOp, integers, Expr(self.base))
+        return [(self.offsets.floats, Expr(self.floats), begun), (self.offsets.integers, integers, Expr(self.base))]

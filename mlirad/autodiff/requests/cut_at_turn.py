@@ -6,7 +6,7 @@ values that cross the cut. Leaves: the ops before the turn, and the turn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
@@ -15,11 +15,16 @@ from xdsl.ir import Block, Operation, SSAValue
 from mlirad.analysis.loops import block_of, terminator
 from mlirad.autodiff.private_functions import add_function
 from mlirad.dialect.ad.sweep_markers import TurnOp
+from mlirad.dialect.core import types
 from mlirad.xdsl_support.effects import has_no_effect
+
+MOST_COPIED = 8
+"""So many ops on integers cost less than to store a number and to load it again."""
 
 
 def halves_at_turn(entry: Block) -> tuple[TurnOp, list[Operation], list[SSAValue], list[Operation]]:
-    """The turn, the ops after it, the earlier values that these use, and the constants that are copied instead."""
+    """The turn, the ops after it, the earlier values that these use, and the ops that are copied instead: constants,
+    and integers that follow from the other values."""
     turn = next(op for op in entry.ops if isinstance(op, TurnOp))
     after = [op for op in entry.ops if turn.is_before_in_block(op)]
     return turn, after, *_crossing(entry, turn, after)
@@ -40,12 +45,27 @@ def second_half(after: Sequence[Operation], copied: Sequence[Operation], given: 
     return body
 
 
+def integer_ops(value: SSAValue, given: Collection[SSAValue]) -> list[Operation] | None:
+    """The few ops on integers that compute a value from given ones, operands first; None if there are no such ops."""
+    ops: dict[Operation, None] = {}
+
+    def is_computed(value: SSAValue) -> bool:
+        op = value.owner
+        if value in given or op in ops:
+            return True
+        if not isinstance(op, Operation) or not _is_integer_op(op) or not all(map(is_computed, op.operands)):
+            return False
+        ops[op] = None
+        return sum(not _is_constant(each) for each in ops) <= MOST_COPIED
+
+    return list(ops) if is_computed(value) else None
+
+
 def _crossing(entry: Block, turn: TurnOp, after: Sequence[Operation]) -> tuple[list[SSAValue], list[Operation]]:
-    """The values from before the turn that the ops after it use; constants are listed apart, because they are
-    copied."""
+    """The values from before the turn that the ops after it use, and the ops that are copied."""
     own = {turn, *after}
     values: dict[SSAValue, None] = {}
-    constants: dict[Operation, None] = {}
+    copied: set[Operation] = set()
     for op in after:
         for inner in op.walk():
             for operand in inner.operands:
@@ -53,14 +73,28 @@ def _crossing(entry: Block, turn: TurnOp, after: Sequence[Operation]) -> tuple[l
                 if block_of(operand) is not entry or owner in own:
                     continue
                 if isinstance(owner, Operation) and _is_constant(owner):
-                    constants[owner] = None
+                    copied.add(owner)
                 else:
                     values[operand] = None
-    return list(values), list(constants)
+    crossing = []
+    for value in values:
+        ops = integer_ops(value, values.keys() - {value})
+        if ops is None:
+            crossing.append(value)
+        else:
+            copied.update(ops)
+    return crossing, [op for op in entry.ops if op in copied]
 
 
 def _is_constant(op: Operation) -> bool:
     return not op.operands and not op.regions and len(op.results) == 1 and has_no_effect(op)
+
+
+def _is_integer_op(op: Operation) -> bool:
+    if op.regions or len(op.results) != 1 or not has_no_effect(op):
+        return False
+    numbers = [value.type for value in (*op.operands, *op.results)]
+    return all(not types.is_tensor(each) and (types.is_integer(each) or types.is_bool(each)) for each in numbers)
 
 
 def replace_inside(value: SSAValue, by: SSAValue, block: Block) -> None:

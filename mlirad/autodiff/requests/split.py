@@ -21,22 +21,33 @@ from xdsl.dialects.builtin import (
     StringAttr,
     i64,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from mlirad.analysis.call_graph import set_written
-from mlirad.autodiff.callees import define
-from mlirad.autodiff.records import RECORDED, read_record, write_record
-from mlirad.autodiff.requests.cut_at_turn import halves_at_turn, private_function, replace_inside, second_half
+from mlirad.autodiff.callees import TAPES, define
+from mlirad.autodiff.records import RECORDED, Record, RecordOffsets, reserve, write_record
+from mlirad.autodiff.requests.cut_at_turn import (
+    halves_at_turn,
+    integer_ops,
+    private_function,
+    replace_inside,
+    second_half,
+)
 from mlirad.autodiff.requests.differentiate import JOINED
 from mlirad.autodiff.requests.linear_rules import check_what_waited
+from mlirad.autodiff.requests.tapes_in_records import InPlace, tapes_before
+from mlirad.autodiff.sizes import size_value
 from mlirad.dialect.ad.ad_types import ResidualsType
 from mlirad.dialect.ad.derivative_ops import ForwardOp, PullbackOp
 from mlirad.dialect.ad.request_op import RequestOp
+from mlirad.dialect.ad.sweep_markers import TurnOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
-from mlirad.dialect.core.expr import building, insert, located
+from mlirad.dialect.core.expr import Expr, building, dim, insert, located
+from mlirad.dialect.core.op import read_subset
+from mlirad.dialect.ops.compare import cast
 from mlirad.errors import DifferentiationError
 
 Values = tuple[SSAValue, ...]
@@ -132,18 +143,28 @@ def _cut_recorded(module: ModuleOp, joined: func.FuncOp) -> None:
     turn, after, crossing, copied = halves_at_turn(entry)
     kept = [entry.args[number] for number in _numbers(halves, "kept")]
     stored = [value for value in crossing if value not in kept]
+    lengths, copied = _computed_lengths(stored, copied, entry)
+    offsets, begins = _written_in_place(entry, turn, stored, lengths)
     *results, floats, begun, integers, base = turn.values
     with building(InsertPoint.before(turn)), located(turn.location):
-        state, start = write_record(stored, [floats, begun, integers, base])
-        insert(func.ReturnOp(*results, *state, start))
+        state = write_record(offsets, stored, begins, [floats, begun, integers, base])
+        insert(func.ReturnOp(*results, *state, begins[1]))
     gs = turn.cotangents[2:]
-    body = second_half(after, copied, [*turn.cotangents[:2], start, *gs, *kept])
+    body = second_half(after, copied, [*turn.cotangents[:2], begins[1], *gs, *kept])
+    copies = dict(zip(copied, body.ops, strict=False))
     first = body.first_op
     assert first is not None
-    with building(InsertPoint.before(first)), located(turn.location):
-        values = read_record([value.type for value in stored], *body.args[:3])
-    for value, again in zip(stored, values, strict=True):
-        replace_inside(value, again, body)
+    record = Record(offsets, *body.args[:3])
+    with located(turn.location):
+        with building(InsertPoint.before(first)):
+            values = record.numbers()
+        known = {number: _again(length, copies, stored, values) for number, length in lengths.items()}
+        with building(InsertPoint.before(after[0])):
+            arrays = record.arrays(known)
+    for number, value in values.items():
+        replace_inside(stored[number], value, body)
+    for number, slice in arrays.items():
+        _read_from(slice, stored[number], body)
     joined.detach()
     turn.detach()
     turn.erase()
@@ -154,6 +175,93 @@ def _cut_recorded(module: ModuleOp, joined: func.FuncOp) -> None:
         pairs = _numbers(halves, f"{half}_written")
         set_written(made, dict(zip(pairs[::2], pairs[1::2], strict=True)))
         define(module, name.data, made)
+
+
+def _written_in_place(
+    entry: Block, turn: TurnOp, stored: Sequence[SSAValue], lengths: Mapping[int, SSAValue]
+) -> tuple[RecordOffsets, Sequence[SSAValue]]:
+    """Make room for the record before the first call, and let loops write their tapes there. Returns the offsets, and
+    where the record begins on both tapes."""
+    state = list(entry.args[-len(TAPES) :])
+    users = {entry.find_ancestor_op_in_block(use.operation) for value in state for use in value.uses}
+    first = next(op for op in entry.ops if op in users)
+    placed: dict[int, Operation] = {}
+    tapes, first = tapes_before(first, turn)
+    for last, tape in tapes.items():
+        if last in stored:
+            placed[stored.index(last)] = tape
+    offsets = RecordOffsets.of([value.type for value in stored], lengths, placed)
+    with building(InsertPoint.before(first)), located(turn.location):
+        sizes = {number: dim(Expr(tape.results[0]), 0) for number, tape in placed.items()}
+        new, starts = reserve(offsets, state, sizes)
+    for old, value in zip(state, new, strict=True):
+        old.replace_uses_with_if(value, lambda use: not _is_before(use.operation, first))
+    for number, tape in placed.items():
+        lane, place = (offsets.floats, 0) if number in offsets.floats.placed else (offsets.integers, 2)
+        ops = [op for op in entry.ops if not op.is_before_in_block(first) and op.is_before_in_block(turn)]
+        _, old, end = InPlace(starts[number], lane.element).through(ops, tape.results[0], new[place], new[place])
+        turn.operands[list(turn.operands).index(old)] = end
+    return offsets, (state[1], state[3])
+
+
+def _is_before(op: Operation, other: Operation) -> bool:
+    """Whether an op of a block, or of a region of one, is before another op of the block."""
+    block = other.parent
+    around = None if block is None else block.find_ancestor_op_in_block(op)
+    return around is not None and around.is_before_in_block(other)
+
+
+def _read_from(slice: Expr, array: SSAValue, body: Block) -> None:
+    """Read a slice of a record in place of the array that it holds, whose elements may have another type."""
+    element = types.element_type(array.type)
+    if slice.element != element:
+        for use in list(array.uses):
+            op = use.operation
+            read = read_subset(op)
+            if (
+                read is not None
+                and not types.is_tensor(read.part.type)
+                and body.find_ancestor_op_in_block(op) is not None
+            ):
+                with building(InsertPoint.before(op)), located(op.location):
+                    number = cast(read.read(slice, list(map(Expr, read.places))), element)
+                read.part.replace_all_uses_with(number.value)
+                op.detach()
+                op.erase()
+        if not any(body.find_ancestor_op_in_block(use.operation) is not None for use in array.uses):
+            return
+        made = slice.value.owner
+        assert isinstance(made, Operation)
+        with building(InsertPoint.after(made)), located(made.location):
+            slice = cast(slice, element)
+    replace_inside(array, slice.value, body)
+
+
+def _computed_lengths(
+    stored: Sequence[SSAValue], copied: Sequence[Operation], entry: Block
+) -> tuple[dict[int, SSAValue], list[Operation]]:
+    """The lengths of stored arrays that the pullback can compute, by the numbers of the arrays, and with the ops that
+    this needs, all ops that are copied."""
+    lengths: dict[int, SSAValue] = {}
+    needed = set(copied)
+    for place, value in enumerate(stored):
+        if not types.is_static(value.type) and len(types.shape(value.type)) == 1:
+            length = size_value(value, 0)
+            if (ops := integer_ops(length, stored)) is not None:
+                lengths[place] = length
+                needed.update(ops)
+    return lengths, [op for op in entry.ops if op in needed]
+
+
+def _again(
+    length: SSAValue,
+    copies: Mapping[Operation, Operation],
+    stored: Sequence[SSAValue],
+    values: Mapping[int, SSAValue],
+) -> SSAValue:
+    """A length in the pullback: a copy of its op, or a stored value."""
+    copy = copies.get(length.owner) if isinstance(length.owner, Operation) else None
+    return values[stored.index(length)] if copy is None else copy.results[0]
 
 
 def _numbers(halves: DictionaryAttr, key: str) -> tuple[int, ...]:

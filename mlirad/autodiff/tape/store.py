@@ -27,7 +27,7 @@ from mlirad.dialect.ad.tape import FIRST_CAPACITY, GrowOp, new_tape
 from mlirad.dialect.arrays.elements import ExtractOp, InsertOp
 from mlirad.dialect.arrays.slices import extract_slice, insert_slice
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, building, constant, emit, full, located
+from mlirad.dialect.core.expr import Expr, building, constant, emit, full, located, where
 from mlirad.dialect.ops.movement import reshape
 
 
@@ -154,7 +154,17 @@ def _empty_tape(plan: TapePlan, rows: Rows, element: Attribute) -> SSAValue:
             return new_tape(types.tensor([known * width], element), width).value
         else:
             size = rows.capacity if width == 1 else rows.capacity * width
+            size = _if_taken(plan.path[0], size)
         return new_tape(types.tensor([-1], element), width, size).value
+
+
+def _if_taken(step: Step, size: Expr) -> Expr:
+    """The size of a tape that only one branch of an `if` fills: 0 if the other one is taken."""
+    op, block = step
+    if not isinstance(op, scf.IfOp):
+        return size
+    taken = Expr(op.cond)
+    return where(taken, size, 0) if block is branches(op)[0] else where(taken, 0, size)
 
 
 def _growth(rows: Rows, width: int) -> Update:

@@ -1,7 +1,7 @@
 // RUN: mlirad-opt %s -p mlirad-differentiate,mlirad-dce,mlirad-tape,mlirad-split,mlirad-canonicalize,mlirad-cse,mlirad-dce | filecheck %s
 
-// The forward sweep of a call adds a record to two tapes that all calls share, and says where it begins; the pullback
-// reads it there. What is x ** n by recursion needs x, which is recorded, and the inner power.
+// The forward sweep of a call makes room for a record on two tapes that all calls share, and says where it begins; the
+// pullback reads it there. What is x ** n by recursion needs x, which is recorded, and the inner power.
 // CHECK-LABEL: func.func private @g.vjp
 // CHECK:         %[[FLOATS:.*]] = ad.tape {{.*}} : tensor<?xf64>
 // CHECK:         %[[INTS:.*]] = ad.tape {{.*}} : tensor<?xi64>
@@ -10,9 +10,9 @@
 
 // CHECK-LABEL: func.func private @power.forward(
 // CHECK-SAME:    tensor<?xf64> {mlirad.written = 1 : i64}, %{{.*}}: i64, %{{.*}}: tensor<?xi64> {mlirad.written = 3 : i64}
+// CHECK:         ad.grow
+// CHECK:         ad.grow
 // CHECK:         func.call @power.forward(
-// CHECK:         ad.grow
-// CHECK:         ad.grow
 
 // CHECK-LABEL: func.func private @power.pullback(
 // CHECK-NOT:     ad.grow

@@ -129,6 +129,19 @@ def mutual(x):
     return even(x[0], 5) * odd(x[1], 4) + odd(x[0], 1)
 
 
+def loops_around_calls(x, n):
+    t = x[0]
+    for i in range(n):
+        t = np.sin(t * x[i % 3])
+    if n > 0:
+        for _ in range(n + 1):
+            t = t * loops_around_calls(x, n - 1) + np.cos(t)
+        for i in range(n):
+            for k in range(3):
+                t = np.sin(t * x[k]) if t > 0.1 * i else t * t
+    return t
+
+
 PROGRAMS: list[tuple[Function, np.ndarray]] = [
     (lambda x: power(x[0], 11), np.array([1.1])),
     (lambda x: halves(x, 0, len(x)), np.linspace(0.3, 1.2, 7)),
@@ -140,8 +153,9 @@ PROGRAMS: list[tuple[Function, np.ndarray]] = [
     (many_vectors, np.array([0.4, 0.7, 0.2])),
     (lambda x: tree(x, len(x) - 1), np.linspace(0.1, 0.6, 5)),
     (mutual, np.array([0.4, 0.7])),
+    (lambda x: loops_around_calls(x, 2), np.array([0.7, 0.9, 1.1])),
 ]
-NAMES = "power halves sort simpson used scratch loops vectors tree mutual".split()
+NAMES = "power halves sort simpson used scratch loops vectors tree mutual around".split()
 programs = pytest.mark.parametrize(("f", "x"), PROGRAMS, ids=NAMES)
 
 
@@ -188,12 +202,11 @@ def test_second_order(f: Function, x: np.ndarray) -> None:
 
 @pytest.mark.parametrize("f", [array_is_scratch, weighted_sort])
 def test_work_is_linear(f: Function) -> None:
-    """No call creates, copies, fills or adds an array, except the tapes of its loops, which are as long as their
-    trips."""
+    """No call creates, copies, fills or adds an array: the tapes of its loops are on its record."""
     text = mlirad.grad(f).lower(np.linspace(0.0, 1.0, 40)[::-1].copy()).as_text("bufferized")
     called = text[text.index("func.func private") :]
     assert "pullback" in called
-    assert not any(each in called for each in ("memref.copy", "memref.alloc() ", "linalg."))
+    assert not any(each in called for each in ("memref.copy", "memref.alloc", "linalg."))
 
 
 def asks_for_itself(x, n):
