@@ -29,7 +29,8 @@ from mlirad.dialect.core.scalars import number
 from mlirad.dialect.core.upstream import map_of, segments
 from mlirad.lowering.loop_body import Combiner
 from mlirad.lowering.rewriting import erase
-from mlirad.lowering.to_buffers.row_runs import RESHAPES, RowAccess, RowRun, fills_before, nest_of, shape_of
+from mlirad.lowering.to_buffers.row_nests import RESHAPES, RowAccess, fills_before, nest_of, shape_of
+from mlirad.lowering.to_buffers.row_runs import RowRun
 from mlirad.xdsl_support.traversal import ops_of
 
 MOST_STRIPS = 16

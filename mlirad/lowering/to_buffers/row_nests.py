@@ -1,0 +1,210 @@
+"""Nests over rows that may run by blocks of rows: the requirements, and the memory that each touches.
+
+Reads: ops on memrefs of static size. Writes: nothing. Leaves: nests that cannot be cut into rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+
+from mlirad.analysis import cost
+from mlirad.dialect.core.answers import Dims
+from mlirad.dialect.core.types import itemsize
+from mlirad.lowering.loop_body import Combiner, body_of
+
+_WIDEST = 64
+"""The bytes of the widest vectors."""
+_SMALL_FACTOR = 1 << 14
+"""Bytes: what a product may read again for each block of rows."""
+SMALL = 1 << 15
+"""Bytes: a nest on whole sums that touches no more may wait for the end of the run, and need not share rows itself."""
+
+
+@dataclass(frozen=True)
+class RowAccess:
+    """An operand of a nest. base: the memory that contains it. axis: the axis along the rows, if any.
+
+    rows_of: identifies the rows: two operands with the same value have the same rows.
+    """
+
+    value: SSAValue
+    base: SSAValue
+    axis: int | None
+    rows_of: SSAValue
+
+    @property
+    def row_bytes(self) -> int:
+        type = self.value.type
+        assert isinstance(type, MemRefType) and self.axis is not None
+        shape = type.get_shape()
+        return prod(shape) // shape[self.axis] * itemsize(type.element_type)
+
+
+@dataclass(frozen=True)
+class RowNest:
+    """A nest over rows. combiners: for each output without rows, the combiner of its reduction. is_product: whether it
+    is one of matrices."""
+
+    op: GenericOp | FillOp
+    rows: int
+    inputs: tuple[RowAccess, ...]
+    outputs: tuple[RowAccess, ...]
+    combiners: Mapping[int, Combiner]
+    is_product: bool
+
+
+def nest_of(op: Operation) -> RowNest | None:
+    """The nest of an op; None if it cannot be cut into rows, or reads a large array by columns: alone, it changes the
+    order of its loops."""
+    if isinstance(op, FillOp):
+        maps: list[Dims | None] = [(), tuple(range(len(shape_of(op.outputs[0]))))]
+        if not maps[1]:
+            return None
+    elif isinstance(op, GenericOp):
+        maps = [dims_of(attribute.data) for attribute in op.indexing_maps.data]
+    else:
+        return None
+    accesses: list[RowAccess] = []
+    rows = 0
+    for value, dims in zip(op.operands, maps, strict=True):
+        if dims is None:
+            return None
+        if not isinstance(value.type, MemRefType):
+            continue
+        base, shape = base_of(value), shape_of(value)
+        if base is None or DYNAMIC_INDEX in shape:
+            return None
+        axis = dims.index(0) if 0 in dims else None
+        if axis and axis == len(dims) - 1 and bytes_of_memref(value.type) > SMALL:
+            return None
+        rows = rows if axis is None else shape[axis]
+        accesses.append(RowAccess(value, base, axis, base if _has_rows_of(value, base) else value))
+    count = len(op.outputs)
+    inputs, outputs = accesses[:-count], accesses[-count:]
+    combiners: dict[int, Combiner] = {}
+    is_product = isinstance(op, GenericOp) and _is_product(op)
+    if isinstance(op, GenericOp):
+        is_whole = is_product and (_bytes_of_factor(op) > _SMALL_FACTOR or _has_few_columns(op))
+        found = None if is_whole else _combiners(op, outputs)
+        if found is None:
+            return None
+        combiners = found
+    return RowNest(op, rows, tuple(inputs), tuple(outputs), combiners, is_product) if rows > 1 else None
+
+
+def _is_product(op: GenericOp) -> bool:
+    loops, first = len(op.iterator_types.data), len(op.inputs)
+    reads = [each.data.results for each in op.indexing_maps.data[:first]]
+    return body_of(op.body.block).is_multiply_add and any(len(read) < loops for read in reads)
+
+
+def _combiners(op: GenericOp, outputs: Sequence[RowAccess]) -> dict[int, Combiner] | None:
+    """The combiners of outputs without rows; None if the nest cannot be split into rows."""
+    body, first = body_of(op.body.block), len(op.inputs)
+    combiners: dict[int, Combiner] = {}
+    for inner in op.body.block.ops:
+        counts_rows = isinstance(inner, IndexOp) and inner.dim.value.data == 0
+        if inner.regions or isinstance(inner, memref.LoadOp) or counts_rows:
+            return None
+    for place, out in enumerate(outputs):
+        if out.axis is None:
+            combiner = body.combiner(place, first + place)
+            if combiner is None or combiner.is_in_order:
+                return None
+            combiners[place] = combiner
+    return combiners
+
+
+def _has_few_columns(op: GenericOp) -> bool:
+    """Whether vectors of some width may run along a product's sum, which depends on the number of rows."""
+    type = op.outputs[0].type
+    assert isinstance(type, MemRefType)
+    (*_, columns), widest = type.get_shape(), _WIDEST // itemsize(type.element_type)
+    return 2 <= columns <= widest // 2 and prod(loop_sizes(op).values()) >= cost.MANY_PRODUCTS
+
+
+def _bytes_of_factor(op: GenericOp) -> int:
+    """Of what a product reads for each row: it would be read from memory for each block."""
+    found = [0]
+    for value, map in zip(op.operands, op.indexing_maps.data, strict=True):
+        type, rows = value.type, AffineDimExpr(0)
+        if isinstance(type, MemRefType) and rows not in map.data.results:
+            found.append(prod(type.get_shape()) * itemsize(type.element_type))
+    return max(found)
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    return value.type.get_shape() if isinstance(value.type, MemRefType) else ()
+
+
+def dims_of(map: AffineMap) -> Dims | None:
+    """The loops along which the axes of an operand run, each along its own."""
+    dims = [each.position for each in map.results if isinstance(each, AffineDimExpr)]
+    return tuple(dims) if len(dims) == len(map.results) == len(set(dims)) else None
+
+
+RESHAPES = (memref.CollapseShapeOp, memref.ExpandShapeOp)
+MEMREF_VIEWS = (memref.SubviewOp, memref.CastOp, *RESHAPES)
+
+
+def _has_rows_of(value: SSAValue, base: SSAValue) -> bool:
+    """Whether value is the whole memory, with each row at most reshaped."""
+    rows = shape_of(base)[:1]
+    while value is not base and isinstance(value.owner, RESHAPES) and shape_of(value)[:1] == rows:
+        value = value.owner.operands[0]
+    return value is base
+
+
+def base_of(value: SSAValue) -> SSAValue | None:
+    """The memory of a memref, if it is known to be disjoint from all other memory: allocated here, or an argument."""
+    while isinstance(value.owner, MEMREF_VIEWS):
+        value = value.owner.operands[0]
+    if isinstance(value, BlockArgument):
+        parent = value.owner.parent_op()
+        return value if isinstance(parent, func.FuncOp) else None
+    return value if isinstance(value.owner, memref.AllocOp | memref.GetGlobalOp) else None
+
+
+def bases_of(values: Sequence[SSAValue]) -> set[SSAValue | None]:
+    return {base_of(value) for value in values if isinstance(value.type, MemRefType)}
+
+
+def loads_elsewhere(op: GenericOp | FillOp) -> bool:
+    """Whether a nest reads memory that is not an operand."""
+    return isinstance(op, GenericOp) and any(isinstance(each, memref.LoadOp) for each in op.body.block.ops)
+
+
+def bytes_of(op: Operation) -> int:
+    """Of all memory that an op has as operands, of static size."""
+    return sum(bytes_of_memref(value.type) for value in op.operands if isinstance(value.type, MemRefType))
+
+
+def bytes_of_memref(type: MemRefType) -> int:
+    return prod(map(abs, type.get_shape())) * itemsize(type.element_type)
+
+
+def loop_sizes(op: GenericOp) -> dict[int, int]:
+    """The sizes of the loops of a nest over arrays of static size."""
+    sizes: dict[int, int] = {}
+    for value, attribute in zip(op.operands, op.indexing_maps.data, strict=True):
+        sizes |= dict(zip(dims_of(attribute.data) or (), shape_of(value), strict=True))
+    return sizes
+
+
+def fills_before(op: Operation) -> dict[SSAValue, RowNest]:
+    """The fills directly before an op, by the memory that they fill."""
+    fills: dict[SSAValue, RowNest] = {}
+    before = op.prev_op
+    while isinstance(before, memref.AllocOp | arith.ConstantOp | FillOp):
+        if isinstance(before, FillOp) and (nest := nest_of(before)) is not None:
+            fills.setdefault(nest.outputs[0].base, nest)
+        before = before.prev_op
+    return fills
