@@ -127,7 +127,8 @@ def _has_few_columns(op: GenericOp) -> bool:
     """Whether vectors of some width may run along a product's sum, which depends on the number of rows."""
     type = op.outputs[0].type
     assert isinstance(type, MemRefType)
-    (*_, columns), widest = type.get_shape(), _WIDEST // itemsize(type.element_type)
+    shape, widest = type.get_shape(), _WIDEST // itemsize(type.element_type)
+    columns = shape[-1] if shape else 1
     return 2 <= columns <= widest // 2 and prod(loop_sizes(op).values()) >= cost.MANY_PRODUCTS
 
 
