@@ -77,7 +77,7 @@ def differentiate(
 def raised(module: ModuleOp, verdicts: Verdicts) -> ModuleOp:
     """The module with loops turned into ops on whole arrays, where that is possible and pays off in derivatives."""
     before = ops_inside(module)
-    raise_loops(module, verdicts, is_derived=False)
+    raise_loops(module, verdicts, is_derived=True)
     # Values that the trips of an outer loop share are computed once, so their cotangent is summed in one array. A
     # function that has lost its checks may also have lost calls: a single remaining call is inlined.
     return module if ops_inside(module) == before else apply((*CLEAN, Inline(), Hoist()), module)

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from mlirad.analysis.integers import size_axis
 from mlirad.analysis.loops import StructuredOp, block_of, terminator
 from mlirad.autodiff.sizes import size_source, size_value, unknown_axes, zeros
 from mlirad.dialect.ad.sweep_markers import RecordOp, ReplayOp, ResidualOp
-from mlirad.dialect.core.expr import Expr, dim, insert
+from mlirad.dialect.core.expr import Expr, building, dim, insert, located
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 
 
@@ -108,7 +109,9 @@ class Naming:
             for value, residual in list(mirror.residuals.items()):
                 for use in list(residual.result.uses):
                     if (axis := size_axis(use.operation)) is not None:
-                        use.operation.results[0].replace_all_uses_with(self._size(value, axis, mirror))
+                        with located(use.operation.location), building(InsertPoint.before(use.operation)):
+                            size = self._size(value, axis, mirror)
+                        use.operation.results[0].replace_all_uses_with(size)
 
 
 def hint_cotangent(g: SSAValue, of: SSAValue) -> None:

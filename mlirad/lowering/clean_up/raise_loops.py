@@ -19,7 +19,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirad.analysis.loops import trip_count, yields
+from mlirad.analysis.bounds import element_bound
+from mlirad.analysis.loops import loops_around, trip_count, yields
 from mlirad.analysis.trip_forms import Form, Trip, of_term
 from mlirad.dialect.arrays.gather import GatherOp
 from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
@@ -113,7 +114,7 @@ def raise_loop(loop: scf.ForOp, *, is_derived: bool) -> str | None:
     """Raise the loop, or the trips of it that pass its checks, if their trips are independent; else say why not."""
     trips = independent_trips(loop, is_derived=is_derived)
     if isinstance(trips, IndependentTrips):
-        return _raise(trips)
+        return _raise(trips, is_derived=is_derived)
     hoisted = HoistedChecks.of(loop) if unlike(loop, is_derived=is_derived) is None else None
     if hoisted is None:
         return trips
@@ -122,10 +123,10 @@ def raise_loop(loop: scf.ForOp, *, is_derived: bool) -> str | None:
         hoisted.reject()
         return checked
     hoisted.accept()
-    return _raise(checked)
+    return _raise(checked, is_derived=is_derived)
 
 
-def _raise(trips: IndependentTrips) -> str | None:
+def _raise(trips: IndependentTrips, *, is_derived: bool) -> str | None:
     """Replace the loop by ops on all trips; it stays, for the reason given, if one of its ops has no such form."""
     loop, made = trips.loop, Block()
     with building(made), located(loop.location):
@@ -133,10 +134,13 @@ def _raise(trips: IndependentTrips) -> str | None:
             results = _Raising(trips).results()
         except CompileError:
             results = None  # an op's type rule accepts numbers only
+    assert loop.parent is not None
     if results is None:
         made.drop_all_references()
         return "one of its ops has no form for whole arrays"
-    assert loop.parent is not None
+    if is_derived and loops_around(loop.parent) and not all(map(_is_bounded, made.ops)):
+        made.drop_all_references()
+        return "it runs again and again, and its number of trips, of which the tape may need arrays, has no bound"
     for op in ops_of(made):
         op.detach()
         loop.parent.insert_op_before(op, loop)
@@ -144,6 +148,10 @@ def _raise(trips: IndependentTrips) -> str | None:
         new.value.name_hint = old.name_hint
     replace(loop, [result.value for result in results])
     return None
+
+
+def _is_bounded(op: Operation) -> bool:
+    return all(not types.is_tensor(each.type) or element_bound(each) is not None for each in op.results)
 
 
 @dataclass

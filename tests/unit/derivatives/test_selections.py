@@ -91,7 +91,29 @@ def under_the_mask(x):
     return np.sum(y[x > 0.1] * z[x > 0.1]) + np.sqrt(x[x > 0]).max() + x[x > 100].sum()
 
 
-PROGRAMS = [reversed_product, two_masks, rows, flat, written, in_loops, until_few_are_left, passed_on, under_the_mask]
+def in_a_branch(x):
+    """The second order needs the size of an array of the first order's reverse sweep."""
+    y = x * 0.5
+    if np.sum(x * y) > -9.0:
+        y = y + np.sum(x[:3][x[:3] > 0.3]) * 0.5
+        w = (y[2:1:-2] + x[1])[x[::-1][5::2] < 2.3]
+        w = w[::-1] * 0.5
+        y = y + np.cos(w @ w)
+    return np.sum(x * x + y) + np.sum(y * y)
+
+
+PROGRAMS = [
+    reversed_product,
+    two_masks,
+    rows,
+    flat,
+    written,
+    in_loops,
+    until_few_are_left,
+    passed_on,
+    under_the_mask,
+    in_a_branch,
+]
 
 
 def central(f: Callable[[Any], Any], x: np.ndarray, h: float = 1e-5) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import mlirad
+from mlirad.analysis.decision_report import Kind
 from mlirad.lowering.clean_up.raise_loops import RaiseLoops
 
 Function = Callable[[Any], Any]
@@ -391,3 +392,36 @@ def test_a_loop_of_unknown_length() -> None:
     )
     with pytest.raises(IndexError, match="index 40 is out of bounds for axis 0 with size 40"):
         gradient(X, 41)
+
+
+def test_repeated_loops_of_unbounded_length_stay() -> None:
+    """The tape could not hold an array of their trips in each trip of the loop around them."""
+
+    def drawn(w: Any, rng: Any) -> Any:
+        for _ in range(5):
+            for z in rng.normal(w, 0.2, rng.integers(20, 30)):
+                w = w + 1e-4 * np.exp(0.1 * z * z)
+        return w
+
+    def gradient(w: Any) -> Any:
+        return mlirad.grad(drawn)(w, np.random.default_rng(7))
+
+    def value(w: Any) -> Any:
+        return drawn(w, np.random.default_rng(7))
+
+    assert gradient(0.6) == pytest.approx((value(0.6 + 1e-6) - value(0.6 - 1e-6)) / 2e-6, rel=1e-7)
+    second = mlirad.grad(mlirad.grad(drawn))(0.6, np.random.default_rng(7))
+    assert second == pytest.approx((gradient(0.6 + 1e-6) - gradient(0.6 - 1e-6)) / 2e-6, rel=1e-6)
+
+
+def test_repeated_loops_of_bounded_length_are_raised() -> None:
+    def f(w: Any, x: Any) -> Any:
+        for _ in range(5):
+            s = 0.0
+            for z in x[x > 0.1 * w]:
+                s = s + np.exp(-z * z * w)
+            w = 0.1 * s
+        return w
+
+    report = mlirad.grad(f).lower(0.6, X).report()
+    assert len(report.of(Kind.RAISED)) == 1
