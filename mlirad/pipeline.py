@@ -25,6 +25,7 @@ from mlirad.autodiff.requests.differentiate import Differentiate, has_requests
 from mlirad.autodiff.requests.needed_rules import DropRules
 from mlirad.autodiff.requests.split import Split
 from mlirad.autodiff.tape.tape import Tape
+from mlirad.dialect.ad.derivative_ops import PathsOp
 from mlirad.dialect.core import types
 from mlirad.dialect_version import stamped
 from mlirad.errors import TargetError
@@ -40,7 +41,7 @@ from mlirad.lowering.clean_up.raise_loops import Verdicts, raise_loops
 from mlirad.targets.finding import described, stages_of
 from mlirad.targets.memory_report import MemoryReport
 from mlirad.targets.target import Artifact, Stage, Target
-from mlirad.xdsl_support.traversal import ops_inside
+from mlirad.xdsl_support.traversal import find, ops_inside
 from mlirad.xdsl_support.verify import InvalidOp, verify_dominance
 
 _CONTEXT = Context()
@@ -66,7 +67,8 @@ def differentiate(
     dropped = () if keeps_rules else (DropRules(),)
     while has_requests(module):
         apply((*dropped, Inline(), *CLEAN, MaskSelections()), module)
-        if raises_loops:
+        # A raised branch computes both sides, which paths would count; a plain one on an integer takes one side.
+        if raises_loops and not find(module, PathsOp):
             raised(module, {} if verdicts is None else verdicts)
         apply((StopCancelledExtremes(), Differentiate()), module)
         apply((Dce(), Tape(), Split(), Inline(), *CLEAN), module)

@@ -53,6 +53,20 @@ def test_containers_have_names() -> None:
     assert str(large) == "x reaches y: 35 of 2450 pairs of numbers"
 
 
+def test_a_branch_on_a_counter_counts_one_side() -> None:
+    """Also if its loop computes functions, and could become ops on arrays."""
+
+    def f(x, b):
+        y = np.zeros(20)
+        for i in range(20):
+            y[i] = np.sin(x[i]) + (b if i > 9 else 0.0)
+        return y
+
+    found = mlirad.dependence(f, np.ones(20), 2.0)
+    np.testing.assert_array_equal(found["y", "x"], np.eye(20, dtype=bool))
+    np.testing.assert_array_equal(found["y", "b"][:, 0], np.arange(20) > 9)
+
+
 def test_arguments_by_keyword() -> None:
     def f(x, *rest, k, **others):
         for _ in range(3):
