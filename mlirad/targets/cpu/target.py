@@ -147,6 +147,7 @@ def _linalg(parallel: bool, fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.delay_clears import DelayClears
     from mlirad.lowering.to_linalg.drop_overwritten_fills import DropOverwrittenFills
     from mlirad.lowering.to_linalg.drop_unread_writes import DropUnreadWrites
+    from mlirad.lowering.to_linalg.exchange_loops import ExchangeLoops
     from mlirad.lowering.to_linalg.fill_borders import FillBorders
     from mlirad.lowering.to_linalg.fold_windows import FoldWindows
     from mlirad.lowering.to_linalg.gather_slices import GatherSlices
@@ -157,7 +158,15 @@ def _linalg(parallel: bool, fastmath: bool) -> list[ModulePass]:
 
     writes = [DropUnreadWrites(), DelayClears(), GatherSlices(), ReadWrittenSlices(), DropOverwrittenFills()]
     folding = () if parallel else (FoldWindows(),)  # threads share products, but not those of windows
-    return [WidenHalves(), *writes, FillBorders(), NdToLinalg(fastmath=fastmath), *folding, MergeNests()]
+    return [
+        WidenHalves(),
+        ExchangeLoops(),
+        *writes,
+        FillBorders(),
+        NdToLinalg(fastmath=fastmath),
+        *folding,
+        MergeNests(),
+    ]
 
 
 def _bufferized(parallel: bool) -> list[ModulePass]:
