@@ -109,6 +109,10 @@ class NdOp(TypedOp):
         complex numbers. operands: each a `Complex`."""
         raise NotImplementedError(self.name)
 
+    def is_reshape(self) -> bool:
+        """Whether the result has the operand's elements, in the same row-major order."""
+        return False
+
     def is_foldable(self) -> bool:
         """Whether its result on known numbers may be computed at compile time: the code may run in another process."""
         return True

@@ -164,6 +164,9 @@ class ReshapeOp(MovementOp):
     result = result_def()
     assembly_format = "$x attr-dict `:` type($x) `to` type($result)"
 
+    def is_reshape(self) -> bool:
+        return True
+
     @classmethod
     def infer(
         cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None

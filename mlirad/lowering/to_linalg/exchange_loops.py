@@ -31,9 +31,9 @@ from mlirad.dialect.core.control import for_loop
 from mlirad.dialect.core.expr import Expr, apply, constant, emit_all, full, insert, located
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.subset import Change, Range, Subset
-from mlirad.dialect.ops.movement import ReshapeOp, reshape
+from mlirad.dialect.ops.movement import reshape
 from mlirad.lowering.rewriting import in_place_of, replace
-from mlirad.lowering.to_linalg.planar_trips import PlanarTrips, Rows, planar_trips, subset_of
+from mlirad.lowering.to_linalg.planar_trips import PlanarTrips, RowAxis, planar_trips, subset_of
 from mlirad.xdsl_support.effects import is_terminator
 from mlirad.xdsl_support.traversal import find, ops_of
 
@@ -209,8 +209,8 @@ class _Row:
             results = [self._access(op, subset, self.trips.parts[op])]
         elif _is_filled(op.results[0]):
             return
-        elif isinstance(op, ReshapeOp) and op.result in self.trips.rows:
-            results = [reshape(Expr(self._of(op.x)), self._type(op.result))]
+        elif op.is_reshape() and op.results[0] in self.trips.rows:
+            results = [reshape(Expr(self._of(op.operands[0])), self._type(op.results[0]))]
         elif op.results[0] in self.trips.rows:
             operands = [self._of(operand, like=op.results[0]) for operand in op.operands]
             results = emit_all(type(op), *operands, result_type=self._type(op.results[0]), **op.properties)
@@ -220,7 +220,7 @@ class _Row:
             new.value.name_hint = old.name_hint
             self._values[old] = new.value
 
-    def _access(self, op: Operation, subset: Subset, rows: Rows) -> Expr:
+    def _access(self, op: Operation, subset: Subset, rows: RowAxis) -> Expr:
         """A read or write of the row of a slice."""
         ranges = [each for each in subset.ranges if each is not None]
         starts = [self._start(each) for each in ranges]
@@ -261,16 +261,16 @@ class _Row:
             return full(Expr(self._of(contents)), shape)
         return full(constant(known_number(value), types.element_type(value.type)), shape)
 
-    def _row_of(self, whole: Expr, rows: Rows) -> Expr:
+    def _row_of(self, whole: Expr, rows: RowAxis) -> Expr:
         sizes = list(whole.shape)
         sizes[rows.axis] = rows.unit
         return extract_slice(whole, self._starts(whole, rows), sizes)
 
-    def _starts(self, whole: Expr, rows: Rows) -> list[Expr]:
+    def _starts(self, whole: Expr, rows: RowAxis) -> list[Expr]:
         zero = constant(0, types.I64)
         return [self._first(rows) if axis == rows.axis else zero for axis in range(len(whole.shape))]
 
-    def _first(self, rows: Rows) -> Expr:
+    def _first(self, rows: RowAxis) -> Expr:
         """The first index of the row, from that of all rows."""
         return self.row if rows.unit == 1 else self.row * rows.unit
 
@@ -279,7 +279,7 @@ class _Row:
         sizes[rows.axis] = rows.unit
         return types.tensor(sizes, types.element_type(value.type))
 
-    def _split(self, array: Expr, rows: Rows) -> Expr:
+    def _split(self, array: Expr, rows: RowAxis) -> Expr:
         """The axis of an array that consists of blocks of all rows becomes two: the blocks, and the rows."""
         sizes, size = list(array.shape), self.trips.count * rows.unit
         sizes[rows.axis : rows.axis + 1] = [array.shape[rows.axis] // size, size]

@@ -27,13 +27,12 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.answers import Generic
 from mlirad.dialect.core.op import NdOp, read_subset, written_subset
 from mlirad.dialect.core.subset import Change, Range, Subset
-from mlirad.dialect.ops.movement import ReshapeOp
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import ops_of
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowAxis:
     """Where the rows of an array lie: along `axis`, `unit` indices each. All rows follow one another `blocks` times."""
 
     axis: int
@@ -51,8 +50,8 @@ class PlanarTrips:
 
     loop: scf.ForOp
     count: int
-    rows: dict[SSAValue, Rows]
-    parts: dict[Operation, Rows]
+    rows: dict[SSAValue, RowAxis]
+    parts: dict[Operation, RowAxis]
 
     @property
     def before(self) -> list[SSAValue]:
@@ -109,15 +108,15 @@ def _candidates(body: Sequence[Operation]) -> Iterator[tuple[tuple[SSAValue, int
 
 
 class _Mixed(Exception):
-    """Rows need one another."""
+    """RowAxis need one another."""
 
 
 @dataclass
 class _Search:
     loop: scf.ForOp
     count: int
-    rows: dict[SSAValue, Rows] = field(default_factory=dict)
-    parts: dict[Operation, Rows] = field(default_factory=dict)
+    rows: dict[SSAValue, RowAxis] = field(default_factory=dict)
+    parts: dict[Operation, RowAxis] = field(default_factory=dict)
     _pending: list[SSAValue] = field(default_factory=list)
 
     def trips(self, part: SSAValue, axis: int) -> PlanarTrips | None:
@@ -127,7 +126,7 @@ class _Search:
         accesses = {each: self._accesses(each) for each in carries}
         planes = [each for each, found in accesses.items() if found is None]
         try:
-            self._set(part, Rows(axis))
+            self._set(part, RowAxis(axis))
             while self._pending:
                 value = self._pending.pop()
                 users = [use.operation for use in value.uses if use.operation.parent is body]
@@ -150,7 +149,7 @@ class _Search:
     def _is_whole(self, planes: Sequence[Carry]) -> bool:
         return all(each.arg in self.rows and each.yielded in self.rows for each in planes)
 
-    def _set(self, value: SSAValue, rows: Rows | None) -> None:
+    def _set(self, value: SSAValue, rows: RowAxis | None) -> None:
         if rows is None or self.rows.get(value, rows) != rows or not types.is_tensor(value.type):
             raise _Mixed
         if types.shape(value.type)[rows.axis] != rows.blocks * self.count * rows.unit:
@@ -163,8 +162,9 @@ class _Search:
         """An op's operands and results have the same rows."""
         if subset_of(op) is not None or is_terminator(op.__class__):
             return
-        if isinstance(op, ReshapeOp):
-            for one, other in ((op.x, op.result), (op.result, op.x)):
+        if _is_reshape(op):
+            x, result = op.operands[0], op.results[0]
+            for one, other in ((x, result), (result, x)):
                 if one in self.rows:
                     self._set(
                         other, _reshaped(self.rows[one], self.count, types.shape(one.type), types.shape(other.type))
@@ -201,7 +201,7 @@ class _Search:
         is_pointwise = isinstance(answer, Generic) and answer.is_pointwise
         if holds_one_number(op.results[0]):
             return
-        if not all(each in self.rows for each in op.results) or not (is_pointwise or isinstance(op, ReshapeOp)):
+        if not all(each in self.rows for each in op.results) or not (is_pointwise or _is_reshape(op)):
             raise _Mixed
 
     def _accesses(self, carry: Carry) -> list[Operation] | None:
@@ -241,7 +241,7 @@ class _Search:
             if not self._is_congruent(place.start, first.start, self.count * known.unit):
                 raise _Mixed
 
-    def _is_in_blocks(self, subset: Subset, rows: Rows) -> bool:
+    def _is_in_blocks(self, subset: Subset, rows: RowAxis) -> bool:
         """Whether an array that the loop does not change consists of blocks of all rows, and a part of some blocks."""
         place, block = subset.ranges[rows.axis], self.count * rows.unit
         is_fixed = subset.change is Change.NONE and is_before(subset.array, self.loop)
@@ -270,11 +270,15 @@ class _Search:
         return term.loop.is_ancestor(self.loop) if isinstance(term, Trip) else is_before(term.value, self.loop)
 
 
-def _reshaped(rows: Rows, count: int, before: Sequence[int], after: Sequence[int]) -> Rows | None:
+def _is_reshape(op: Operation) -> bool:
+    return isinstance(op, NdOp) and op.is_reshape()
+
+
+def _reshaped(rows: RowAxis, count: int, before: Sequence[int], after: Sequence[int]) -> RowAxis | None:
     """The rows after a reshape; None if a row is not several neighbouring indices of one axis."""
     outside = prod(before[: rows.axis]) * rows.blocks
     for axis, size in enumerate(after):
         blocks, rest = divmod(outside, prod(after[:axis]))
         if size > 1 and not rest and size % (blocks * count) == 0:
-            return Rows(axis, size // (blocks * count), blocks)
+            return RowAxis(axis, size // (blocks * count), blocks)
     return None

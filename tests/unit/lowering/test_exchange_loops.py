@@ -186,5 +186,6 @@ def test_trips_that_are_counted_at_run_time(n: int) -> None:
             a[:, :, k] = b[:, :, k] * c[:, :, k] + a[:, :, k]
         return a
 
-    found = mlirad.jit(counted, boundscheck=False)(*copies(), n)
-    np.testing.assert_array_equal(found, counted(*copies(), n))
+    a, b, c = copies()
+    found = mlirad.jit(counted, boundscheck=False)(a, b, c, n)
+    np.testing.assert_array_equal(found, counted(A.copy(), B, C, n))
