@@ -5,19 +5,22 @@ op in the block takes. Usually elementwise ops with one reader, movements that a
 fused.
 
 A group is one consumer, its root, with everything that is computed in its loops. An op joins a group if all its readers
-are in the group, and none of its elements is computed twice; cheap ops join every group that reads them. A group reads
-its operands at the position of the root, so an op is not fused if its operand is overwritten before that. The plan is
-made in one backward walk.
+are in the group, and none of its elements is computed twice; cheap ops join every group that reads them, and so does a
+division whose array would leave the caches. A group reads its operands at the position of the root, so an op is not
+fused if its operand is overwritten before that. The plan is made in one backward walk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from mlirad.analysis.constants import holds_one_number
+from mlirad.analysis.cost import CACHE
 from mlirad.analysis.integers import size_axis
 from mlirad.analysis.moves import Lifetimes
 from mlirad.dialect.core import types
@@ -31,6 +34,8 @@ from mlirad.lowering.rewriting import erase, in_place_of, replace
 
 # A body of up to this cost may be computed again, rather than stored and loaded.
 _CHEAP = 2
+# The same for each byte of an element, if the array does not fit into a cache: a division of float64 costs 4.
+_CHEAP_BYTE_FAR = 1
 # The number of places in one group at which an op may be computed.
 _PLACES = 4
 # The number of ops, counted per place, in a group: larger ones gain nothing, and their loop holds more values than
@@ -181,7 +186,9 @@ class _Groups:
         found, is_all = self._readers(member) if member.is_producer else ({}, False)
         kept = {root: places for root, places in found.items() if self._may_join(member, root, places)}
         is_all = is_all and len(kept) == len(found)
-        is_cheap = member.is_cheap and len(self._long_operands(member)) <= 1
+        is_cheap = len(self._long_operands(member)) <= 1 and (
+            member.is_cheap or self._is_cheaper_than_far(member, found)
+        )
         # An op that is not fused is read from memory, which is never worth it for a movement.
         if member.cost > 0 and not (is_all and (len(found) <= 1 or is_cheap)):
             kept, is_all = {}, False
@@ -196,6 +203,23 @@ class _Groups:
         itself = tuple(range(member.loops))
         member.places[member] = [itself]
         member.group = [(member, itself)]
+
+    def _is_cheaper_than_far(self, member: Member, roots: Mapping[Member, list[Dims]]) -> bool:
+        """Whether computing an op in each group costs less than its array does on the way to memory and back."""
+        shape, size = types.shape(member.result.type), types.itemsize(types.element_type(member.result.type))
+        if DYNAMIC_INDEX in shape or prod(shape) * size <= CACHE:
+            return False
+        # If no group needs all rows for its result, the groups may share rows, and the array does not leave the cache.
+        needs_all = [place[0] not in root.answer.maps[-1] for root, places in roots.items() for place in places]
+        return any(needs_all) and sum(each.cost for each in self._repeated_with(member)) <= _CHEAP_BYTE_FAR * size
+
+    def _repeated_with(self, member: Member) -> list[Member]:
+        """The op, and those that read it and are computed in several groups already."""
+        found = [member]
+        for each in found:
+            readers = (self.plan.members.get(result) for use in each.result.uses for result in use.operation.results)
+            found += {reader for reader in readers if reader and len(reader.places) > 1} - set(found)
+        return found
 
     def _long_operands(self, member: Member) -> list[SSAValue]:
         """The operands with as many elements as the result; of broadcast operands, less is read than would be
