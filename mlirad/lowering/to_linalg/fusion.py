@@ -5,7 +5,7 @@ op in the block takes. Usually elementwise ops with one reader, movements that a
 fused.
 
 A group is one consumer, its root, with everything that is computed in its loops. An op joins a group if all its readers
-are in the group, and none of its elements is computed twice; cheap ops join every group that reads them, and so does a
+are in the group, and none of its elements is computed twice. Cheap ops join every group that reads them, and so does a
 division whose array would leave the caches. A group reads its operands at the position of the root, so an op is not
 fused if its operand is overwritten before that. The plan is made in one backward walk.
 """

@@ -217,3 +217,55 @@ func.func public @counted(%a: tensor<3x4xi64>) -> tensor<3x4xi64> {
   %b = nd.add %a, %w : tensor<3x4xi64>
   func.return %b : tensor<3x4xi64>
 }
+
+// A division that two groups read, one of which needs all elements for its result. If the array does not fit into a
+// cache, each group divides again: that costs less than to store the quotients and to read them twice.
+// CHECK-LABEL: func.func public @divided_far
+// CHECK:         linalg.generic {{.*}} iterator_types = ["reduction"]} ins(%w, %x :
+// CHECK:           arith.divf
+// CHECK-NEXT:      arith.mulf
+// CHECK-NEXT:      arith.addf
+// CHECK:         linalg.generic {{.*}} iterator_types = ["parallel"]} ins(%w :
+// CHECK:           arith.divf
+// CHECK-NEXT:      arith.subf
+// CHECK-NOT:     linalg.generic
+// CHECK:         func.return
+func.func public @divided_far(%x: tensor<300000xf64>, %w: tensor<300000xf64>, %s: f64) -> tensor<300000xf64> {
+  %divisor = nd.full %s : f64 to tensor<300000xf64>
+  %y = nd.div %w, %divisor : tensor<300000xf64>
+  %products = nd.mul %y, %x : tensor<300000xf64>
+  %total = nd.sum %products {axes = array<i64: 0>} : tensor<300000xf64> to f64
+  %totals = nd.full %total : f64 to tensor<300000xf64>
+  %centred = nd.sub %y, %totals : tensor<300000xf64>
+  func.return %centred : tensor<300000xf64>
+}
+
+// In a cache, the quotients are stored.
+// CHECK-LABEL: func.func public @divided_near
+// CHECK:         arith.divf
+// CHECK-NOT:     arith.divf
+// CHECK:         func.return
+func.func public @divided_near(%x: tensor<3000xf64>, %w: tensor<3000xf64>, %s: f64) -> tensor<3000xf64> {
+  %divisor = nd.full %s : f64 to tensor<3000xf64>
+  %y = nd.div %w, %divisor : tensor<3000xf64>
+  %products = nd.mul %y, %x : tensor<3000xf64>
+  %total = nd.sum %products {axes = array<i64: 0>} : tensor<3000xf64> to f64
+  %totals = nd.full %total : f64 to tensor<3000xf64>
+  %centred = nd.sub %y, %totals : tensor<3000xf64>
+  func.return %centred : tensor<3000xf64>
+}
+
+// Groups that need one row at a time share the rows: the quotients of a row stay in the cache, and are stored.
+// CHECK-LABEL: func.func public @divided_rows
+// CHECK:         arith.divf
+// CHECK-NOT:     arith.divf
+// CHECK:         func.return
+func.func public @divided_rows(%x: tensor<500x600xf64>, %w: tensor<500x600xf64>, %s: f64) -> tensor<500x600xf64> {
+  %divisor = nd.full %s : f64 to tensor<500x600xf64>
+  %y = nd.div %w, %divisor : tensor<500x600xf64>
+  %products = nd.mul %y, %x : tensor<500x600xf64>
+  %total = nd.sum %products {axes = array<i64: 1>} : tensor<500x600xf64> to tensor<500xf64>
+  %totals = nd.broadcast %total {dims = array<i64: 0>} : tensor<500xf64> to tensor<500x600xf64>
+  %centred = nd.sub %y, %totals : tensor<500x600xf64>
+  func.return %centred : tensor<500x600xf64>
+}
