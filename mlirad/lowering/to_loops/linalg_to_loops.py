@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
 from mlirad.analysis import cost
+from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.loop_body import Body, body_of
 from mlirad.lowering.loop_builder import LoopBuilder
 from mlirad.lowering.loop_constants import Constants, top_of
@@ -31,6 +32,7 @@ from mlirad.lowering.to_loops.loop_schedule import schedule_of
 from mlirad.lowering.to_loops.parallel_nest import cut_of, in_blocks
 from mlirad.lowering.to_loops.products.few_columns import FewColumns
 from mlirad.lowering.to_loops.products.matched_product import Contraction, match_contraction, needs_no_clear
+from mlirad.lowering.to_loops.products.product_blocks import is_in_blocks, is_shared_in_blocks
 from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
 from mlirad.lowering.to_loops.products.shared_tiles import SharedTiles
 from mlirad.lowering.to_loops.products.windowed_factor import match_windowed
@@ -170,13 +172,24 @@ def lower(
         body = body_of(nest.body)
         product = match_contraction(nest, body)
 
-        is_first, windows = False, None
+        is_first = is_large = is_by_threads = False
+        windows = None
 
         def emit(nest: Nest, body: Body, product: Contraction | None) -> None:
             if product is not None and windows is None and FewColumns.is_for(product, nest, vector_bytes):
                 FewColumns(product, nest, vector_bytes, builder, is_first=is_first).emit()
             elif product is not None:
-                ContractionEmitter(product, nest, vector_bytes, builder, shared, windows, is_first=is_first).emit()
+                ContractionEmitter(
+                    product,
+                    nest,
+                    vector_bytes,
+                    builder,
+                    shared,
+                    windows,
+                    is_first=is_first,
+                    is_large=is_large,
+                    is_by_threads=is_by_threads,
+                ).emit()
             elif (zeros := zero_terms_of(nest, body)) is not None:
                 GuardedNest(nest, body, zeros, vector_bytes, builder).emit()
             else:
@@ -186,7 +199,11 @@ def lower(
             return erase(op)
         if product is None and not parallel and (windowed := match_windowed(nest, body, builder)) is not None:
             nest, product, windows = windowed
-        cut = cut_of(nest, body, product, builder) if parallel else None
+        if product is not None:
+            sizes, bytes, is_along_k = product.extents(nest), itemsize(product.c.element), product.a.is_unit(product.k)
+            is_large = is_in_blocks(sizes, bytes, is_along_k=is_along_k)
+            is_by_threads = parallel and is_large and is_shared_in_blocks(sizes, bytes, is_along_k=is_along_k)
+        cut = cut_of(nest, body, product, builder) if parallel and not is_by_threads else None
         is_whole = cut is None or not cut.is_partial  # partial results are added to it
         if product is not None and clear is not None and is_whole and needs_no_clear(product, nest, shared):
             is_first = True

@@ -260,16 +260,13 @@ def test_a_nest_that_skips_zero_terms_is_cut_into_single_points() -> None:
         np.testing.assert_allclose(mine, other, rtol=1e-13, atol=1e-13)
 
 
-def test_large_products_are_rounded_differently() -> None:
-    """Only one thread adds up in blocks of steps; the number of threads does not matter."""
-    a, b = (np.abs(each) for each in arrays([(520, 520)] * 2, np.float64))
-    found, wanted = both(lambda a, b: a @ b, a, b)
-    np.testing.assert_allclose(found, wanted, rtol=1e-13)
-    np.testing.assert_allclose(found, a @ b, rtol=1e-13)
-    shared = mlirad.jit(lambda a, b: a @ b, parallel=True, cache=False)
-    for threads in (1, 2, 3):
-        mlirad.set_num_threads(threads)
-        np.testing.assert_array_equal(shared(a, b), found)
+def test_large_products_are_those_of_one_thread() -> None:
+    """In blocks of the whole product, and in parts of a product that is too small for these."""
+    for function, m, n in ((np.matmul, 520, 520), (inner, 520, 520), (inner, 300, 128)):
+        a, b = arrays([(600, m) if function is inner else (m, 600), (600, n)], np.float64)
+        found, wanted = both(function, a, b)
+        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_allclose(found, function(a, b), rtol=1e-11, atol=1e-11)
 
 
 def test_strided_reversed_and_read_only_arguments() -> None:

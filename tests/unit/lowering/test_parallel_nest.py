@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from run_loops import Kernel
 
 import mlirad
 from mlirad.lowering.to_loops import parallel_nest
+from mlirad.lowering.to_loops.products import block_loops, matched_product, product_blocks, register_tiles
 
 SEEDS = 400 if os.environ.get("MLIRAD_FULL") else 12
 
@@ -49,3 +51,37 @@ def test_random_nests() -> None:
         tolerance = {"f64": 1e-11, "f32": 1e-4}.get(first.element, 0)
         np.testing.assert_allclose(first.result, first.expected, rtol=tolerance, atol=tolerance, err_msg=f"seed {seed}")
     assert shared > SEEDS // 2
+
+
+def test_products_in_blocks_have_the_bits_of_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several blocks along each dimension, in strips that are ragged, and share what is packed of b."""
+    small = {
+        "_LARGE": 1,
+        "_SCATTERED": 1,
+        "_FEWEST_COLUMNS": 1,
+        "_ROWS_BYTES": 3072,
+        "_COLUMNS_BYTES": 4096,
+        "_SHARED": 1,
+        "_NARROW": 1,
+    }
+    for name, value in small.items():
+        monkeypatch.setattr(product_blocks, name, value)
+    for module in (block_loops, matched_product, product_blocks, register_tiles):
+        monkeypatch.setattr(module, "DEPTH", 16)
+    for module in (block_loops, product_blocks):
+        monkeypatch.setattr(module, "STRIPS", 3)
+    rng = np.random.default_rng(3)
+    cases: list[tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...], type]] = [
+        (lambda x, y: x @ y, (2, 53, 35), (2, 35, 67), np.float64),
+        (lambda x, y: x.T @ y.T, (40, 61), (33, 40), np.float32),
+    ]
+    for function, a, b, dtype in cases:
+        x, y = rng.normal(size=a).astype(dtype), rng.normal(size=b).astype(dtype)
+        shared = mlirad.jit(function, parallel=True, cache=False)
+        text = shared.lower(x, y).as_text("loops")
+        assert text.count("scf.parallel") >= 2 and "memref.alloca" not in text  # as parts would have
+        expected = mlirad.jit(function, cache=False)(x, y)
+        np.testing.assert_allclose(expected, function(x, y), rtol=1e-4, atol=1e-4)
+        for threads in (3, 1, 2):
+            mlirad.set_num_threads(threads)
+            np.testing.assert_array_equal(shared(x, y), expected)

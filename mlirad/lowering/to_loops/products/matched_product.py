@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from mlirad.lowering.loop_body import Body
+from mlirad.lowering.loop_builder import Index
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand
 from mlirad.lowering.to_loops.products.product_blocks import DEPTH
 from mlirad.lowering.to_loops.products.shared_tiles import SharedTiles
@@ -32,6 +33,10 @@ class Contraction:
     others: tuple[int, ...]
     is_swapped: bool = False
     """Whether a is the second factor in the nest."""
+
+    def extents(self, nest: Nest) -> tuple[Index, Index, Index]:
+        """The sizes of i, j and k."""
+        return nest.sizes[self.i], nest.sizes[self.j], nest.sizes[self.k]
 
     def of(self, nest: Nest) -> Contraction:
         """The same dimensions, for a nest that is a block of the original nest."""

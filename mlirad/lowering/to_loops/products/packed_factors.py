@@ -49,9 +49,10 @@ class Panel:
 
 @dataclass(frozen=True)
 class Slabs:
-    """Packed rows: for each k the `height` elements of a tile. Each tile begins `stride` rows behind the last."""
+    """Packed rows: for each k the `height` elements of a tile. The first is at `row`, each other `stride` rows on."""
 
     buffer: SSAValue
+    row: Index
     height: int
     stride: int
 
@@ -150,6 +151,7 @@ def pack_rows(
         there = [builder.add(i, row) for row in range(height)]
         there = there if is_whole else [builder.minimum(row, end_of_rows) for row in there]
         base = builder.multiply(builder.divide(builder.subtract(i, first), height), slabs.stride)
+        base = builder.add(slabs.row, base)
 
         def copy(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
             if factor.is_along_rows and is_whole:

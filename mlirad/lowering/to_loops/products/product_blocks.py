@@ -33,14 +33,24 @@ _FEWEST_COLUMNS = 64
 """From this many columns of b on, it pays to pack a."""
 _ROWS_BYTES, _COLUMNS_BYTES = 1 << 18, 1 << 20
 """The bytes of a block of a, and of one of b: together they fit in the second-level cache."""
+_SHARED = 1 << 25
+"""From so many multiplications by a block of b on, threads share them: far more work than to begin and to wait."""
+_NARROW = 1 << 10
+"""Rows of b of fewer bytes are no reason to pack a if each thread reads a few rows of a only, along k."""
+STRIPS = 16
+"""So many strips of rows are enough for threads, and each has packed rows of its own."""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """The rows of a and the columns of b that are packed together, for DEPTH steps of k."""
+    """The rows of a and the columns of b that are packed together, for DEPTH steps of k.
+
+    strip: the rows that a thread multiplies by a block of columns at a time; None if there is one thread.
+    """
 
     rows: int
     columns: int
+    strip: int | None = None
 
 
 def is_in_blocks(sizes: tuple[Index, Index, Index], itemsize: int, *, is_along_k: bool) -> bool:
@@ -49,6 +59,20 @@ def is_in_blocks(sizes: tuple[Index, Index, Index], itemsize: int, *, is_along_k
     if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
         return False
     return j >= _FEWEST_COLUMNS and i * k * itemsize >= (_LARGE if is_along_k else _SCATTERED)
+
+
+def is_shared_in_blocks(sizes: tuple[Index, Index, Index], itemsize: int, *, is_along_k: bool) -> bool:
+    """Whether threads share each block of b of a product in blocks, instead of each having a part of the product."""
+    i, j, k = sizes
+    assert isinstance(i, int) and isinstance(j, int) and isinstance(k, int)
+    if is_along_k and j * itemsize < _NARROW:
+        return False
+    return i * _multiplications(j, k, itemsize) >= _SHARED
+
+
+def _multiplications(j: int, k: int, itemsize: int) -> int:
+    """Those of a row of a by a block of b."""
+    return min(j, _COLUMNS_BYTES // (DEPTH * itemsize)) * min(k, DEPTH)
 
 
 def has_few_columns(sizes: tuple[Index, Index, Index], lanes: int) -> bool:
@@ -77,12 +101,17 @@ def writes_rows_in_order(j: Index, k: Index, itemsize: int) -> bool:
     return k <= _SHORT and j * itemsize >= _WIDE and j * k * itemsize <= _COLUMNS_BYTES
 
 
-def blocks_of(i: Index, j: Index, rows: int, width: int, itemsize: int) -> Blocks:
+def blocks_of(i: Index, j: Index, rows: int, width: int, itemsize: int, *, is_by_threads: bool) -> Blocks:
     """Blocks that consist of whole tiles of `rows` rows and `width` columns."""
     assert isinstance(i, int) and isinstance(j, int)
     most_rows = max(1, _ROWS_BYTES // (DEPTH * itemsize * rows)) * rows
     most_columns = max(1, _COLUMNS_BYTES // (DEPTH * itemsize * width)) * width
-    return Blocks(min(most_rows, -(-i // rows) * rows), min(most_columns, -(-j // width) * width))
+    strip = _round_up(-(-i // STRIPS), rows) if is_by_threads else None
+    return Blocks(min(most_rows, strip or _round_up(i, rows)), min(most_columns, _round_up(j, width)), strip)
+
+
+def _round_up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
 
 
 def rows_of_tile(size: Index, vector_bytes: int, *, is_packed: bool) -> int:

@@ -22,6 +22,7 @@ from xdsl.ir import Attribute, SSAValue
 from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_of
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand, loops_around
+from mlirad.lowering.to_loops.products.block_loops import loops_over_blocks, loops_over_panels, slab_rows
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.packed_factors import Masks, Panel, PlacedFactor, Slabs, pack_columns, pack_rows
 from mlirad.lowering.to_loops.products.product_blocks import (
@@ -31,7 +32,6 @@ from mlirad.lowering.to_loops.products.product_blocks import (
     STEPS_PER_ROW,
     Blocks,
     blocks_of,
-    is_in_blocks,
     packs_columns,
     rows_of_tile,
     writes_rows_in_order,
@@ -59,10 +59,15 @@ class ContractionEmitter:
         windows: WindowedFactor | None = None,
         *,
         is_first: bool = False,
+        is_large: bool = False,
+        is_by_threads: bool = False,
     ):
         """shared: the module's functions with the tiles that this contraction uses; None if it has its own tiles.
         windows: what a or b consists of, if it is not a matrix in memory.
         is_first: whether c holds nothing yet: its elements are stored without being read.
+        is_large: whether one thread computes the product in blocks. If this is a thread's part of it, it is not in
+        blocks, but its sums are rounded as if it were.
+        is_by_threads: whether threads share each block.
         """
         self.product = contraction
         self.builder = builder
@@ -78,11 +83,10 @@ class ContractionEmitter:
             self.lanes //= 2
         self.vectors = 1 if isinstance(size, int) and size <= self.lanes else VECTORS
         rows, depth, bytes = nest.sizes[contraction.i], nest.sizes[contraction.k], itemsize(self.element)
-        is_along_k = contraction.a.is_unit(contraction.k)
         reads_windows = windows is not None and windows.is_left
-        is_blocked = not (builder.is_shared or reads_windows) and is_in_blocks(
-            (rows, size, depth), bytes, is_along_k=is_along_k
-        )
+        is_blocked = is_large and not (builder.is_shared or reads_windows)
+        self.is_late = is_large and not reads_windows
+        """Whether c is added to the sums at the end: a large c is far away, and the sums must not wait for it."""
         self.rows = rows_of_tile(rows, vector_bytes, is_packed=is_blocked)
         self.is_ragged = not isinstance(rows, int) or rows % self.rows != 0
         is_in_order = (
@@ -92,18 +96,23 @@ class ContractionEmitter:
         self.shared = shared if is_shared and not reads_windows else None
         self.is_in_order = is_in_order and not is_shared
         self.is_packed = self._should_pack()
-        self.blocks = blocks_of(rows, size, self.rows, self.width, bytes) if is_blocked else None
+        self.blocks = (
+            blocks_of(rows, size, self.rows, self.width, bytes, is_by_threads=is_by_threads) if is_blocked else None
+        )
         self.panel: SSAValue | None = None
         """Columns of b, `width` beside one another, for each k."""
         self.panel_row: Index = 0
         """Where the present ones begin in it."""
         self.packed_rows: SSAValue | None = None
         """Rows of a, those of a tile beside one another, for each k; each tile's begin DEPTH rows behind the last's."""
+        self.slab: Index = 0
+        """Where those of the present block begin in it."""
 
     def emit(self) -> None:
         if self.blocks is not None:
-            rows, panels = self.blocks.rows // self.rows, self.blocks.columns // self.width
-            types = ((rows * DEPTH, self.rows), (panels * self._depth(), self.width))
+            slabs = slab_rows(self.blocks, self.sizes[self.product.i], self.rows)
+            panels = self.blocks.columns // self.width
+            types = ((slabs, self.rows), (panels * self._depth(), self.width))
             self.packed_rows, self.panel = scratch(self.builder, *(memref_of(self.element, each) for each in types))
         elif self.is_packed:
             (self.panel,) = scratch(self.builder, memref_of(self.element, (self._depth(), self.width)))
@@ -169,22 +178,8 @@ class ContractionEmitter:
             builder.loop(0, count, self.rows, (), row_of_tiles)
 
     def _panels(self, start: Index, end: Index, panel: Callable[[Index, Masks], None]) -> None:
-        """Panels of columns: whole ones, then the rest under masks. All are masked if their number is not known."""
-        builder, size = self.builder, self.sizes[self.product.j]
-        main = size - size % self.width if isinstance(size, int) else 0
-
-        def whole(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            panel(first, [None] * self.vectors)
-            return ()
-
-        def masked(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            counts = [builder.subtract(size, builder.add(first, v * self.lanes)) for v in range(self.vectors)]
-            panel(first, [builder.mask(count, self.lanes) for count in counts])
-            return ()
-
-        builder.loop(start, main if end is size else builder.minimum(end, main), self.width, (), whole)
-        if main is not size and main != size:
-            builder.loop(main if end is size else builder.maximum(start, main), end, self.width, (), masked)
+        columns = self.sizes[self.product.j]
+        loops_over_panels(self.builder, (start, end), columns, self.vectors, self.lanes, panel)
 
     def _rows(self, j: Index, masks: Masks, start: Index, end: Index, rows: tuple[Index, Index]) -> None:
         """The tiles of a panel, of the rows from one to another."""
@@ -194,33 +189,29 @@ class ContractionEmitter:
             self._call_tiles(self.shared, j, masks, start, end, rows)
 
     def _blocks(self, blocks: Blocks, start: Index, end: Index) -> None:
-        """Blocks of columns of b that are packed once, and for each of them blocks of rows of a."""
         builder, depth = self.builder, self._depth()
-        rows, columns = (self.sizes[d] for d in (self.product.i, self.product.j))
 
-        def block(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            last = builder.minimum(builder.add(first, blocks.columns), columns)
+        def place(j: Index, first: Index) -> None:
+            self.panel_row = builder.multiply(builder.divide(builder.subtract(j, first), self.width), depth)
 
-            def pack(j: Index, masks: Masks) -> None:
-                self.panel_row = builder.multiply(builder.divide(builder.subtract(j, first), self.width), depth)
+        def pack(columns: tuple[Index, Index], first: Index) -> None:
+            def panel(j: Index, masks: Masks) -> None:
+                place(j, first)
                 self._pack_columns(j, masks, (start, end))
 
-            def row_block(i: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                end_of_rows = builder.minimum(builder.add(i, blocks.rows), rows)
-                self._pack_rows((i, end_of_rows), (start, end))
+            self._panels(*columns, panel)
 
-                def tiles(j: Index, masks: Masks) -> None:
-                    self.panel_row = builder.multiply(builder.divide(builder.subtract(j, first), self.width), depth)
-                    self._rows(j, masks, start, end, (i, end_of_rows))
+        def multiply(rows: tuple[Index, Index], columns: tuple[Index, Index], slab: Index) -> None:
+            def panel(j: Index, masks: Masks) -> None:
+                place(j, columns[0])
+                self._rows(j, masks, start, end, rows)
 
-                self._panels(first, last, tiles)
-                return ()
+            self.slab = slab
+            self._pack_rows(rows, (start, end))
+            self._panels(*columns, panel)
 
-            self._panels(first, last, pack)
-            builder.loop(0, rows, blocks.rows, (), row_block)
-            return ()
-
-        builder.loop(0, columns, blocks.columns, (), block)
+        sizes = self.sizes[self.product.i], self.sizes[self.product.j]
+        loops_over_blocks(builder, blocks, sizes, (self.rows, self.width), pack, multiply)
 
     def _pack_columns(self, j: Index, masks: Masks, depths: tuple[Index, Index]) -> None:
         product = self.product
@@ -235,7 +226,7 @@ class ContractionEmitter:
         product = self.product
         assert self.packed_rows is not None
         factor = self._factor(product.a, product.i, product.k)
-        slabs = Slabs(self.packed_rows, self.rows, DEPTH)
+        slabs = Slabs(self.packed_rows, self.slab, self.rows, DEPTH)
         pack_rows(self.builder, factor, slabs, rows, depths, is_ragged=self.is_ragged)
 
     def _factor(self, operand: Operand, row: int, column: int) -> PlacedFactor:
@@ -250,8 +241,17 @@ class ContractionEmitter:
         self, shared: SharedTiles, j: Index, masks: Masks, start: Index, end: Index, rows: tuple[Index, Index]
     ) -> None:
         builder, is_packed = self.builder, self.packed_rows is not None
+        is_late = self.is_late and not (is_packed or self.is_first)
         tile = Tile(
-            self.element, self.rows, self.vectors, self.lanes, self.is_ragged, any(masks), is_packed, self.is_first
+            self.element,
+            self.rows,
+            self.vectors,
+            self.lanes,
+            self.is_ragged,
+            any(masks),
+            is_packed,
+            self.is_first,
+            is_late,
         )
         columns, depth = builder.subtract(self.sizes[self.product.j], j), builder.subtract(end, start)
         first, last = rows
@@ -285,7 +285,7 @@ class ContractionEmitter:
             return view(builder, rows, (first, 0), (0, 1), (lengths[k], width), is_unit=True)
 
         rows, panel = self.packed_rows, self.panel
-        a = part(product.a, i, k, is_unit=False) if rows is None else packed(rows, 0, self.rows)
+        a = part(product.a, i, k, is_unit=False) if rows is None else packed(rows, self.slab, self.rows)
         b = part(product.b, k, j, is_unit=True) if panel is None else packed(panel, self.panel_row, self.width)
         return [a, b, part(product.c, i, j, is_unit=True)]
 
@@ -300,6 +300,7 @@ class ContractionEmitter:
         made = copy(self)
         made.product = Contraction(*operands, 0, 1, 2, ())
         made.builder, made.sizes, made.panel, made.subscripts = builder, sizes, None, {}
+        made.slab = 0
         made.packed_rows = operands[0].value if tile.is_packed else None
         masks = [
             builder.mask(builder.subtract(sizes[1], v * self.lanes), self.lanes) if tile.is_masked else None
@@ -321,6 +322,7 @@ class ContractionEmitter:
             packed = None
             if self.packed_rows is not None:
                 packed = builder.multiply(builder.divide(builder.subtract(first, lower), self.rows), DEPTH)
+                packed = builder.add(self.slab, packed)
             self._tile(rows, packed, j, masks, start, end)
             return ()
 
@@ -341,8 +343,7 @@ class ContractionEmitter:
         def old() -> list[SSAValue]:
             return [builder.load(product.c.value, p, lanes, m) for p, m in zip(places, masks_of, strict=True)]
 
-        # A large c is far away: what is computed meanwhile must not wait for it.
-        is_late = packed is not None or self.is_first
+        is_late = self.is_late or self.is_first
         totals = [builder.number(0, type)] * len(places) if is_late else old()
 
         windows = self.windows if self.windows is not None and self.windows.is_left else None

@@ -34,7 +34,8 @@ class Tile:
     """The parameters of a function of tiles: `rows` x `vectors` vectors of `lanes` elements.
 
     is_ragged: whether the rows may be no multiple of `rows`; is_masked: whether there may be fewer columns;
-    is_packed: whether a is what is packed of it; is_first: whether c is stored without being read.
+    is_packed: whether a is what is packed of it; is_first: whether c is stored without being read; is_late: whether c
+    is added to the sums at the end.
     """
 
     element: Attribute
@@ -45,11 +46,13 @@ class Tile:
     is_masked: bool
     is_packed: bool = False
     is_first: bool = False
+    is_late: bool = False
 
     @property
     def name(self) -> str:
         kinds = ("_ragged" if self.is_ragged else "") + ("_masked" if self.is_masked else "")
         kinds += ("_packed" if self.is_packed else "") + ("_first" if self.is_first else "")
+        kinds += "_late" if self.is_late else ""
         return f"mlirad_tiles_{self.element}_{self.rows}x{self.vectors}x{self.lanes}{kinds}"
 
 

@@ -1,0 +1,103 @@
+"""The loops of a product over panels of columns, and over blocks that fit in the caches, for one thread or for several.
+
+Reads: sizes of blocks. Writes: scf.for, and scf.parallel for threads. Leaves: how panels are packed and multiplied.
+
+Columns of b are packed once, and multiplied by blocks of rows of a. Threads pack a block of columns together. Then each
+multiplies strips of rows by it. Each strip packs its rows in memory of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from xdsl.ir import SSAValue
+
+from mlirad.lowering.loop_builder import Index, LoopBuilder
+from mlirad.lowering.to_loops.products.packed_factors import Masks
+from mlirad.lowering.to_loops.products.product_blocks import DEPTH, STRIPS, Blocks
+
+_Range: TypeAlias = tuple[Index, Index]
+_Pack: TypeAlias = Callable[[_Range, Index], None]
+"""Packs columns of the block that begins at a column."""
+_Multiply: TypeAlias = Callable[[_Range, _Range, Index], None]
+"""Packs rows, from a row of the slabs on, and multiplies them by the columns of a block."""
+
+
+def slab_rows(blocks: Blocks, rows: Index, height: int) -> int:
+    """The rows of all slabs: one slab, or one for each strip. height: the rows of a tile."""
+    assert isinstance(rows, int)
+    return (1 if blocks.strip is None else -(-rows // blocks.strip)) * _rows_of_slab(blocks, height)
+
+
+def loops_over_blocks(
+    builder: LoopBuilder, blocks: Blocks, sizes: _Range, tile: tuple[int, int], pack: _Pack, multiply: _Multiply
+) -> None:
+    """sizes: the rows and the columns of the product; tile: those of a tile."""
+    rows, columns = sizes
+
+    def row_blocks(here: _Range, there: _Range, slab: Index) -> None:
+        def body(i: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            multiply((i, builder.minimum(builder.add(i, blocks.rows), here[1])), there, slab)
+            return ()
+
+        builder.loop(*here, blocks.rows, (), body)
+
+    def block(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        there = first, builder.minimum(builder.add(first, blocks.columns), columns)
+        if blocks.strip is None:
+            pack(there, first)
+            row_blocks((0, rows), there, 0)
+        else:
+            in_strips(blocks.strip, there)
+        return ()
+
+    def in_strips(strip: int, there: _Range) -> None:
+        first, last = there
+        step = -(-blocks.columns // (tile[1] * STRIPS)) * tile[1]
+
+        def pack_part(column: Index) -> None:
+            start = builder.add(first, column)
+            pack((start, builder.minimum(builder.add(start, step), last)), first)
+
+        def multiply_strip(i: Index) -> None:
+            slab = builder.multiply(builder.divide(i, strip), _rows_of_slab(blocks, tile[0]))
+            row_blocks((i, builder.minimum(builder.add(i, strip), rows)), there, slab)
+
+        builder.parallel(builder.subtract(last, first), step, pack_part)
+        builder.parallel(rows, strip, multiply_strip)
+
+    builder.loop(0, columns, blocks.columns, (), block)
+
+
+def loops_over_panels(
+    builder: LoopBuilder,
+    here: _Range,
+    columns: Index,
+    vectors: int,
+    lanes: int,
+    panel: Callable[[Index, Masks], None],
+) -> None:
+    """Panels of columns of `here`: whole ones, then the rest under masks. All are masked if their number is not known.
+
+    columns: how many the product has.
+    """
+    (start, end), width = here, vectors * lanes
+    main = columns - columns % width if isinstance(columns, int) else 0
+
+    def whole(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        panel(first, [None] * vectors)
+        return ()
+
+    def masked(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        counts = [builder.subtract(columns, builder.add(first, v * lanes)) for v in range(vectors)]
+        panel(first, [builder.mask(count, lanes) for count in counts])
+        return ()
+
+    builder.loop(start, main if end is columns else builder.minimum(end, main), width, (), whole)
+    if main is not columns and main != columns:
+        builder.loop(main if end is columns else builder.maximum(start, main), end, width, (), masked)
+
+
+def _rows_of_slab(blocks: Blocks, height: int) -> int:
+    return blocks.rows // height * DEPTH
