@@ -144,6 +144,7 @@ def _assemble(text: str) -> str:
 
 
 def _linalg(parallel: bool, fastmath: bool) -> list[ModulePass]:
+    from mlirad.lowering.clean_up.lay_out_arrays import LayOutArrays
     from mlirad.lowering.to_linalg.delay_clears import DelayClears
     from mlirad.lowering.to_linalg.drop_overwritten_fills import DropOverwrittenFills
     from mlirad.lowering.to_linalg.drop_unread_writes import DropUnreadWrites
@@ -161,6 +162,7 @@ def _linalg(parallel: bool, fastmath: bool) -> list[ModulePass]:
     return [
         WidenHalves(),
         ExchangeLoops(),
+        LayOutArrays(),
         *writes,
         FillBorders(),
         NdToLinalg(fastmath=fastmath),
