@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -26,7 +27,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, full
 from mlirad.dialect.core.op import NdOp, read_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
-from mlirad.dialect.ops.movement import ReshapeOp, reshape
+from mlirad.dialect.ops.movement import reshape
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.xdsl_support.effects import is_terminator
 from mlirad.xdsl_support.traversal import ops_inside
@@ -252,7 +253,7 @@ def _replace_read(op: Operation, subset: Subset, order: Sequence[int]) -> None:
     part.value.name_hint = subset.part.name_hint
     for use in list(subset.part.uses):
         reader = use.operation
-        if isinstance(reader, ReshapeOp):
+        if _is_reshape(reader):
             with in_place_of(reader):
                 replace(reader, [_reshaped(part, reader.result)])
     if any(subset.part.uses):
@@ -267,7 +268,7 @@ def _replace_write(op: Operation, subset: Subset, order: Sequence[int]) -> None:
     if _is_filled(subset.part):
         part = Expr(_filled(subset.part, order))
     else:
-        part = reshape(Expr(source.x if isinstance(source, ReshapeOp) else subset.part), type)
+        part = reshape(Expr(source.operands[0] if _is_reshape(source) else subset.part), type)
         part.value.name_hint = part.value.name_hint or subset.part.name_hint
     update = insert_slice if subset.change is Change.REPLACED else add_slice
     new = update(part, Expr(subset.array), starts, strides)
@@ -291,5 +292,9 @@ def _reshaped(part: Expr, like: SSAValue) -> SSAValue:
 def _drop(value: SSAValue) -> None:
     """Erase a filled array or a reshape without uses."""
     owner = value.owner
-    if isinstance(owner, Operation) and (isinstance(owner, ReshapeOp) or _is_filled(value)) and not any(value.uses):
+    if isinstance(owner, NdOp) and (_is_reshape(owner) or _is_filled(value)) and not any(value.uses):
         erase(owner)
+
+
+def _is_reshape(op: Operation | Block) -> TypeGuard[NdOp]:
+    return isinstance(op, NdOp) and op.is_reshape()
