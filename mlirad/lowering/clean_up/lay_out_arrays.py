@@ -255,7 +255,7 @@ def _replace_read(op: Operation, subset: Subset, order: Sequence[int]) -> None:
         reader = use.operation
         if _is_reshape(reader):
             with in_place_of(reader):
-                replace(reader, [_reshaped(part, reader.result)])
+                replace(reader, [_reshaped(part, reader.results[0])])
     if any(subset.part.uses):
         replace(op, [_reshaped(part, subset.part)])
     else:
