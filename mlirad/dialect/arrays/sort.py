@@ -14,16 +14,19 @@ from xdsl.irdl import AnyAttr, Operand, VarConstraint, operand_def, prop_def, re
 
 from mlirad.contract.native_functions import sorting
 from mlirad.dialect.arrays.gather import GatherOp, ScatterAddOp
+from mlirad.dialect.arrays.slices import extract_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.answers import At, Given
+from mlirad.dialect.core.control import branch
 from mlirad.dialect.core.derivative import InertOp, OneOperandOp
-from mlirad.dialect.core.expr import Expr, building, emit, insert, sum_of
+from mlirad.dialect.core.expr import Expr, building, constant, emit, insert, sum_of
 from mlirad.dialect.core.intervals import Proofs
 from mlirad.dialect.core.native import Length, NativeCalls, NativeFunction, PartAddress
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called
 from mlirad.dialect.core.op import PureOp, op
-from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.registry import Properties, op_of
 from mlirad.dialect.core.upstream import empty, generic, unknown_sizes
+from mlirad.dialect.ops.compare import CastOp
 from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.movement import broadcast_like, size_along
 from mlirad.errors import DTypeError, ShapeError
@@ -31,6 +34,8 @@ from mlirad.errors import DTypeError, ShapeError
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 QUICKSORT, STABLE = KINDS = ("quicksort", "stable")
+_FEW = 256
+"""Fewer elements are not worth a look at their order."""
 _NO_MEMORY = ("MemoryError", "no memory to sort an array")
 _WORK = 128
 """The cost per element for a hundred elements; for a million elements it is six times as much."""
@@ -95,11 +100,11 @@ class SortOp(OneOperandOp, SortingOp):
         return called("np.sort", source.operand(0), **self.keywords)
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> At:
-        places, attributes = places_in_order(x)
+        places, attributes = places_in_order(x, out)
         return At(lambda accumulator: emit(ScatterAddOp, g, accumulator, *places, **attributes), is_scattered=True)
 
     def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr:
-        places, attributes = places_in_order(x)
+        places, attributes = places_in_order(x, out)
         return emit(GatherOp, dx, *places, **attributes)
 
     def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
@@ -157,9 +162,31 @@ def _places(x: SSAValue) -> Sequence[SSAValue]:
     return [generic([], empty(types.tensor(shape, types.I64), unknown_sizes(x)), (tuple(range(len(shape))),), block)]
 
 
-def places_in_order(x: Expr) -> tuple[list[Expr], dict[str, Any]]:
-    """The indices in x of its elements in stable sorted order: index arrays for all axes, and their attributes."""
+def places_in_order(x: Expr, ordered: Expr | None = None) -> tuple[list[Expr], dict[str, Any]]:
+    """The indices in x of its elements in stable sorted order: index arrays for all axes, and their attributes.
+
+    ordered: the elements in order. If each is less than the next, there is only one order, which a quicksort finds,
+    too: with vectors, in a seventh of the time.
+    """
     rank = len(x.shape)
     sizes = [size if size >= 0 else size_along(x.value, axis) for axis, size in enumerate(x.shape)]
     outer = [broadcast_like(counted(sizes[axis]), [axis], x) for axis in range(rank - 1)]
-    return [*outer, emit(ArgsortOp, x, kind=STABLE)], {"axes": list(range(rank)), "at": 0}
+
+    def sorted_by(kind: str) -> Expr:
+        return emit(ArgsortOp, x, kind=kind)
+
+    if ordered is None or not types.is_static(x.type) or x.shape[-1] < _FEW or 0 in x.shape:
+        order = sorted_by(STABLE)
+    else:
+        (order,) = branch(_is_strict(ordered), lambda: sorted_by(QUICKSORT), lambda: sorted_by(STABLE))
+    return [*outer, order], {"axes": list(range(rank)), "at": 0}
+
+
+def _is_strict(ordered: Expr) -> Expr:
+    """Whether each element along the last axis is less than the next."""
+    *outer, size = ordered.shape
+    starts = [constant(0, types.I64)] * len(outer)
+    before = extract_slice(ordered, [*starts, constant(0, types.I64)], [*outer, size - 1])
+    after = extract_slice(ordered, [*starts, constant(1, types.I64)], [*outer, size - 1])
+    is_less = emit(CastOp, before < after, result_type=types.tensor(before.shape, types.I64))
+    return emit(op_of(np.min), is_less, axes=range(len(before.shape))) > 0

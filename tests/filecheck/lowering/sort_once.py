@@ -17,3 +17,14 @@ def squares(x):
 # CHECK:       nd.scatter_add {{.*}}[%[[PLACES]]]
 # CHECK-NOT:   sort
 print(mlirad.grad(squares).lower(np.ones(5)).as_text("optimized"))
+
+# Many elements without ties have one order only, which a quicksort finds sooner.
+# CHECK-LABEL: func.func public @grad_squares
+# CHECK:       %[[SORTED:.*]] = nd.sort %x
+# CHECK:       nd.less
+# CHECK:       scf.if
+# CHECK-NEXT:    nd.argsort %x {kind = "quicksort"}
+# CHECK:       else
+# CHECK-NEXT:    nd.argsort %x {kind = "stable"}
+# CHECK:       nd.scatter_add
+print(mlirad.grad(squares).lower(np.ones(300)).as_text("optimized"))

@@ -117,6 +117,29 @@ def test_derivatives(axis: int | None, dtype: str) -> None:
     assert mlirad.jvp(f, (x,), (v,))[1] == pytest.approx(wanted, rel=tolerance)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_many_elements_with_and_without_ties(dtype: type) -> None:
+    """Without ties a quicksort finds the order. Ties, zeros of both signs and nan need a stable one."""
+    size = 700
+    plain = np.random.default_rng(0).normal(size=(2, size)).astype(dtype)
+    w = np.linspace(-1, 2, 2 * size).reshape(2, size).astype(dtype)
+    tied, zeros, nans = plain.copy(), plain.copy(), plain.copy()
+    tied[1, 4] = tied[1, 500]
+    zeros[0, [3, 400]] = -0.0, 0.0
+    nans[1, ::7] = np.nan
+    gradient = mlirad.grad(lambda x, w: np.sum(np.sort(x) * w))
+    rows = mlirad.vmap(gradient)
+    for x in (plain, tied, zeros, nans):
+        expected = np.empty_like(x)
+        np.put_along_axis(expected, np.argsort(x, stable=True), w, -1)
+        np.testing.assert_array_equal(gradient(x, w), expected)
+        np.testing.assert_array_equal(rows(x, w), expected)
+        tangent = mlirad.jvp(lambda x: np.sort(x)[:, ::2], (x,), (w,))[1]
+        np.testing.assert_array_equal(tangent, np.take_along_axis(w, np.argsort(x, stable=True), -1)[:, ::2])
+    text = gradient.lower(plain, w).as_text("optimized")
+    assert text.index('kind = "quicksort"') < text.index('kind = "stable"')
+
+
 def test_elements_that_tie_get_the_cotangents_of_a_stable_sort() -> None:
     def f(x, w):
         return np.sum(np.sort(x) * w)
