@@ -431,6 +431,10 @@ from mlirad.lowering.to_loops import parallel_nest
 
 parallel_nest.BLOCK = 1 << 12
 
+def threads():
+    # A thread that has been joined may still be leaving the process.
+    return min(time.sleep(0.01) or len(os.listdir("/proc/self/task")) for _ in range(10))
+
 def wave(x):
     return np.sin(x) * x
 
@@ -451,9 +455,9 @@ def run(directory: Path, program: str, **environment: str) -> subprocess.Complet
 def test_a_process_has_the_threads_that_it_is_told_and_ends(tmp_path: Path) -> None:
     # Daemons are in calls when the interpreter ends, and callbacks of its end call too.
     program = """
-        before = len(os.listdir("/proc/self/task"))
+        alone = threads()
         assert np.allclose(shared(x), wave(x))
-        print(len(os.listdir("/proc/self/task")) - before)
+        print(threads() - alone)
 
         def forever():
             while True:
@@ -492,10 +496,6 @@ def test_a_wrong_number_of_threads_is_refused() -> None:
 @pytest.mark.parametrize("environment", ["3", "nonsense"])
 def test_the_number_of_threads_is_set_before_and_after_the_first_call(tmp_path: Path, environment: str) -> None:
     program = """
-    def threads():
-        # A thread that has been joined may still be leaving the process.
-        return min(time.sleep(0.01) or len(os.listdir("/proc/self/task")) for _ in range(10))
-
     alone = threads()
     mlirad.set_num_threads(2)
     assert np.allclose(shared(x), wave(x))
