@@ -75,7 +75,7 @@ def source_of(function: FunctionType) -> Source:
         raise UnsupportedSyntaxError(f"{name} is a generator or a coroutine", location, "return an array or a list")
     found = _found(function)
     if found is not None:
-        return Source(code.co_filename, found.node, function, code, found.has_asserts)
+        return Source(found.filename, found.node, function, code, found.has_asserts)
     if not linecache.getlines(code.co_filename, function.__globals__):
         why, hint = why_there_is_none(function)
         raise UnsupportedSyntaxError(why, None, hint, FUNCTIONS)
@@ -90,6 +90,7 @@ def source_of(function: FunctionType) -> Source:
 class _Found(NamedTuple):
     node: FunctionNode
     has_asserts: bool
+    filename: str
     text: str
 
 
@@ -108,10 +109,10 @@ def _found(function: FunctionType) -> _Found | None:
     found = _known(code)
     if found is not None:
         return found
-    for text in texts_of(function):
-        found = _found_in(text, code)
+    for filename, text in texts_of(function):
+        found = _found_in(filename, text, code)
         if found is not None:
-            remember(code.co_filename, text)
+            remember(filename, text)
             _know(code, found)
             return found
     return None
@@ -132,18 +133,18 @@ def _forget(number: int, gone: ReferenceType[CodeType]) -> None:
         _sources.pop(number, None)
 
 
-def _found_in(text: str, code: CodeType) -> _Found | None:
+def _found_in(filename: str, text: str, code: CodeType) -> _Found | None:
     """The function in a text that compiles to the code, and whether its asserts are checked."""
     flags = code.co_flags & _FUTURE
     wanted = meaning(code)
     level = sys.flags.optimize
     for optimize in (level, *({0, 1, 2} - {level})):
-        node = _nearest(_compiled(code.co_filename, text, flags, optimize).get(wanted, ()), code, text)
+        node = _nearest(_compiled(filename, text, flags, optimize).get(wanted, ()), code, filename, text)
         if node is not None:
-            return _Found(node, optimize == 0, text)
+            return _Found(node, optimize == 0, filename, text)
     if has_rewritten_asserts(code):
-        node = _of_rewritten(code, text, flags)
-        return None if node is None else _Found(node, True, text)
+        node = _of_rewritten(code, filename, text, flags)
+        return None if node is None else _Found(node, True, filename, text)
     return None
 
 
@@ -174,7 +175,7 @@ def _functions(filename: str, text: str) -> tuple[FunctionNode, ...]:
     return tuple(node for node in nodes_in(tree) if isinstance(node, FunctionNode))
 
 
-def _nearest(twins: Sequence[CodeType], code: CodeType, text: str) -> FunctionNode | None:
+def _nearest(twins: Sequence[CodeType], code: CodeType, filename: str, text: str) -> FunctionNode | None:
     """The function of a text that was compiled to one of the twins of a code: the one that moved least."""
 
     def distance(twin: CodeType) -> tuple[bool, bool, int]:
@@ -182,7 +183,7 @@ def _nearest(twins: Sequence[CodeType], code: CodeType, text: str) -> FunctionNo
         return has_moved, twin.co_qualname != code.co_qualname, abs(twin.co_firstlineno - code.co_firstlineno)
 
     for twin in sorted(twins, key=distance):
-        node = _node_of(twin, code.co_filename, text)
+        node = _node_of(twin, filename, text)
         if node is not None:
             return node
     return None
@@ -244,15 +245,15 @@ def _means(node: FunctionNode, twin: CodeType, filename: str, text: str) -> bool
     return any(each.co_firstlineno == _NO_LINE and meaning(each) == meaning(twin) for each in codes_in(made))
 
 
-def _of_rewritten(code: CodeType, text: str, flags: int) -> FunctionNode | None:
+def _of_rewritten(code: CodeType, filename: str, text: str, flags: int) -> FunctionNode | None:
     """The function of a text that does the same outside its asserts."""
     try:
-        tree = ast.parse(text, code.co_filename)
+        tree = ast.parse(text, filename)
     except SyntaxError:
         return None
     asserts = asserts_in(tree)
     wanted = meaning_outside(code, asserts)
-    for each in codes_in(compile(text, code.co_filename, "exec", flags, dont_inherit=True)):
+    for each in codes_in(compile(text, filename, "exec", flags, dont_inherit=True)):
         if each.co_firstlineno == code.co_firstlineno and meaning_outside(each, asserts) == wanted:
-            return _node_of(each, code.co_filename, text)
+            return _node_of(each, filename, text)
     return None

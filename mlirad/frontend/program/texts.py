@@ -26,6 +26,9 @@ _FROM_A_STRING = (
     "name of its own, and set linecache.cache[name] = (len(text), None, text.splitlines(True), name)"
 )
 
+_SENT = "<dynamic-code>"
+"""What cloudpickle calls the file of a function that it sends, whatever file that is (since 3.1.3)."""
+
 
 _received: dict[str, list[str]] = {}
 """Texts by file name, from the processes that functions came from."""
@@ -38,31 +41,40 @@ def receive(texts: Mapping[str, Sequence[str]]) -> None:
         known += [each for each in found if each not in known]
 
 
-def texts_of(function: FunctionType) -> Iterator[str]:
-    """The texts that a function may have been compiled from, the likeliest first."""
+def texts_of(function: FunctionType) -> Iterator[tuple[str, str]]:
+    """The texts that a function may have been compiled from, each with the name of its file, the likeliest first."""
     seen: set[str] = {""}
-    for text in _all_texts(function):
+    for name, text in _all_texts(function):
         if text not in seen:
             seen.add(text)
-            yield text
+            yield name, text
 
 
-def _all_texts(function: FunctionType) -> Iterator[str]:
-    code = function.__code__
+def _all_texts(function: FunctionType) -> Iterator[tuple[str, str]]:
+    code, space = function.__code__, function.__globals__
     name = code.co_filename
-    yield _remembered(function)
+    yield from _in_file(name, space)
+    if os.path.isfile(name):
+        return
+    yield from ((name, text) for text in _texts_elsewhere(code))
+    if name == _SENT:
+        for each, texts in list(_received.items()):
+            yield from ((each, text) for text in texts if code.co_name in text or code.co_name == "<lambda>")
+        if isinstance(file := space.get("__file__"), str):  # cloudpickle keeps this one
+            yield from _in_file(file, space)
+
+
+def _in_file(name: str, space: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    def remembered() -> tuple[str, str]:
+        return name, "".join(linecache.getlines(name, space))
+
+    yield remembered()
     # The file may have been changed, and the module reloaded, since it was read.
     linecache.checkcache(name)
-    yield _remembered(function)
+    yield remembered()
     if os.path.isfile(name):
         linecache.cache.pop(name, None)  # its size and time may be unchanged
-        yield _remembered(function)
-    else:
-        yield from _texts_elsewhere(code)
-
-
-def _remembered(function: FunctionType) -> str:
-    return "".join(linecache.getlines(function.__code__.co_filename, function.__globals__))
+        yield remembered()
 
 
 def _texts_elsewhere(code: CodeType) -> Iterator[str]:
@@ -140,7 +152,7 @@ def why_there_is_none(function: FunctionType) -> tuple[str, str]:
         return f"the source of {name} cannot be found: {why}", "save the program in a file, and run that"
     if file.startswith("<frozen"):
         return f"the source of {name} cannot be found: it is built into Python", "write what it does"
-    if file.startswith("<ipython-input"):
+    if file == _SENT or file.startswith("<ipython-input"):
         return f"the source of {name} cannot be found: it was written in another process", _FROM_ELSEWHERE
     if file.startswith("<"):
         return f"the source of {name} cannot be found: it was made by exec or eval of a string", _FROM_A_STRING

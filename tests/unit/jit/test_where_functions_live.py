@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import importlib
 import linecache
@@ -12,7 +13,7 @@ import textwrap
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import pytest
 
 import mlirad
 from mlirad.frontend.program.source import source_of
+from mlirad.frontend.program.texts import receive
 from mlirad.jit.sent_source import texts_for
 
 X = np.array([1.0, 2.0, 3.0])
@@ -198,6 +200,7 @@ PROGRAM = """
 import ast
 from mlirad.errors import CompileError
 from mlirad.frontend.program.source import source_of
+from mlirad.frontend.program.texts import receive
 
 def f(x):
     return x * 2.0
@@ -249,6 +252,7 @@ def test_a_prompt() -> None:
 CELLS = {
     "helpers": """
 import numpy as np
+import builtins
 import functools
 def helper(x):
     return np.sin(x)
@@ -309,6 +313,40 @@ def test_functions_of_a_notebook_in_another_process() -> None:
     expected: list[Any] = [each(x) for each in space["kernels"]]
     for row, wanted in zip(found.splitlines(), expected, strict=True):
         np.testing.assert_allclose(eval(row), wanted)
+
+
+BROKEN = "def broken_when_sent(x):\n    return [each for each in x].pop\n"
+
+
+def without_file(text: str, file: str, **more: str) -> FunctionType:
+    """A function as cloudpickle sends it since 3.1.3: its code does not say where it stands."""
+    (code,) = (each for each in compile(text, file, "exec").co_consts if isinstance(each, CodeType))
+    return FunctionType(code.replace(co_filename="<dynamic-code>"), {"__builtins__": builtins, **more})
+
+
+def test_a_function_that_was_sent_without_its_file_is_found_in_the_file_of_its_module(tmp_path: Path) -> None:
+    file = str(tmp_path / "program.py")
+    Path(file).write_text(BROKEN)
+    found = source_of(without_file(BROKEN, file, __file__=file))
+    assert (found.filename, found.node.name) == (file, "broken_when_sent")
+    with pytest.raises(mlirad.UnsupportedSyntaxError) as failure:
+        mlirad.jit(found.function)(np.ones(3))
+    assert str(failure.value.location).startswith(f"{file}:2:")
+    with pytest.raises(mlirad.UnsupportedSyntaxError, match="f cannot be found: it was written in another process"):
+        source_of(without_file("def f(x):\n    return x * 41.5\n", file, __file__=file))
+
+
+def test_a_function_that_was_sent_without_its_file_is_found_among_the_texts_that_were_sent() -> None:
+    for name in ("<one cell>", "<another cell>"):
+        text = f"#\ndef broken_in_a_cell(x):\n    return '{name}' + [each for each in x]\n"
+        function = without_file(text, name)
+        with pytest.raises(mlirad.UnsupportedSyntaxError, match="it was written in another process"):
+            source_of(function)
+        receive({name: [text]})
+        assert source_of(function).filename == name
+        with pytest.raises(mlirad.CompileError) as failure:
+            mlirad.jit(function)(np.ones(3))
+        assert str(failure.value.location).startswith(f"{name}:3:") and "each for each" in str(failure.value)
 
 
 def test_only_functions_that_stand_in_no_file_are_sent_with_their_text() -> None:
