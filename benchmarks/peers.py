@@ -41,7 +41,17 @@ STENCILS = ("jacobi_1d", "jacobi_2d", "heat_3d", "fdtd_2d", "hdiff")
 ARRAYS = ("chain", "log_sum_exp", "cross_entropy", "network", "mixture", "attention", "k_means", *STENCILS)
 FACTORS = ("cholesky", "lu", "gramschmidt", "durbin", "trisolve")
 IN_TIME = ("lotka_volterra", "runge_kutta", "lstm", "adi", "vadv")
-LOOPS = ("recurrence", "seidel_2d", *FACTORS, "minors", "newton_each", *IN_TIME, "row_history", "masks")
+LOOPS = (
+    "recurrence",
+    "seidel_2d",
+    *FACTORS,
+    "minors",
+    "newton_each",
+    *IN_TIME,
+    "row_history",
+    "masks",
+    "hand_tracking",
+)
 ROOT = Path(__file__).resolve().parent.parent
 NEEDED = ("jax", "torch==2.13.0", "numba", "scipy")
 ONE_THREAD = {
@@ -265,10 +275,15 @@ def make_environment(folder: Path) -> None:
     """A virtual environment with the newest available Python, this project and the peers."""
     candidates = [shutil.which(f"python3.{minor}") for minor in (13, 12)]
     candidates += sorted(map(str, Path.home().glob(".pyenv/versions/3.1[23].*/bin/python")), reverse=True)
-    python = next(filter(None, candidates), sys.executable)
+    python = next(filter(_runs, filter(None, candidates)), sys.executable)
     subprocess.run([python, "-m", "venv", str(folder)], check=True)
     subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "-q", str(ROOT), *NEEDED], check=True)
     print(f"made; now: {folder}/bin/python benchmarks/peers.py")
+
+
+def _runs(python: str) -> bool:
+    """A command on the path may only say that its version is not chosen."""
+    return subprocess.run([python, "-c", ""], capture_output=True).returncode == 0
 
 
 def alone() -> None:

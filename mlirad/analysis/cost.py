@@ -41,8 +41,6 @@ CALL = 32
 CHECK = 4
 """A check that passes, or the growth of an array that has room."""
 
-MANY_PRODUCTS = 1 << 14
-"""From so many multiplications on, it pays to copy few columns of a factor, so that vectors run along the sum."""
 SHARED = 1 << 20
 """What a thread takes at a time: some 100 microseconds, which are many times what it takes to wake it."""
 

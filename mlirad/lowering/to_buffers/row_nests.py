@@ -15,13 +15,10 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
-from mlirad.analysis import cost
 from mlirad.dialect.core.answers import Dims
 from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.loop_body import Combiner, body_of
 
-_WIDEST = 64
-"""The bytes of the widest vectors."""
 _SMALL_FACTOR = 1 << 14
 """Bytes: what a product may read again for each block of rows."""
 SMALL = 1 << 15
@@ -92,7 +89,7 @@ def nest_of(op: Operation) -> RowNest | None:
     combiners: dict[int, Combiner] = {}
     is_product = isinstance(op, GenericOp) and _is_product(op)
     if isinstance(op, GenericOp):
-        is_whole = is_product and (_bytes_of_factor(op) > _SMALL_FACTOR or _has_few_columns(op))
+        is_whole = is_product and _bytes_of_factor(op) > _SMALL_FACTOR
         found = None if is_whole else _combiners(op, outputs)
         if found is None:
             return None
@@ -121,15 +118,6 @@ def _combiners(op: GenericOp, outputs: Sequence[RowAccess]) -> dict[int, Combine
                 return None
             combiners[place] = combiner
     return combiners
-
-
-def _has_few_columns(op: GenericOp) -> bool:
-    """Whether vectors of some width may run along a product's sum, which depends on the number of rows."""
-    type = op.outputs[0].type
-    assert isinstance(type, MemRefType)
-    shape, widest = type.get_shape(), _WIDEST // itemsize(type.element_type)
-    columns = shape[-1] if shape else 1
-    return 2 <= columns <= widest // 2 and prod(loop_sizes(op).values()) >= cost.MANY_PRODUCTS
 
 
 def _bytes_of_factor(op: GenericOp) -> int:

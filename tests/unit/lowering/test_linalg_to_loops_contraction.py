@@ -129,15 +129,18 @@ def test_short_sums_write_rows_in_order() -> None:
 
 
 def test_vectors_run_along_the_sum_if_columns_are_few() -> None:
-    """Rows and steps that fill no tile, b across and along, results that hold something, batches."""
+    """Tiles and steps, whole and not; b across and along; results that hold something, batches."""
     for spec in ("ik,kj->ij", "ik,jk->ij", "bik,bkj->bij"):
         for columns, vector_bytes in ((2, 32), (3, 64), (4, 64)):
-            sizes = {"b": 2, "i": 29, "j": columns, "k": 331}
-            check(spec, sizes, unknown="i" * (columns == 3), element="f32", vector_bytes=vector_bytes)
+            for rows, steps in ((2, 64), (3, 67), (7, 80), (29, 331)):
+                sizes = {"b": 2, "i": rows, "j": columns, "k": steps}
+                check(spec, sizes, unknown="i" * (columns == 3), element="f32", vector_bytes=vector_bytes)
     for dtype, lanes in ((np.float32, 16), (np.float64, 8)):
         a, b = RNG.integers(-8, 9, (40, 140)).astype(dtype), RNG.integers(-8, 9, (140, 3)).astype(dtype)
         for x, y in ((a, b), (a[::-1, ::-1], b[::-1]), (a[1::3, 5:], b[5:]), (a[:16, 3:], b[:-3, ::2])):
             np.testing.assert_array_equal(mlirad.jit(np.matmul)(x, y), x @ y)
+            for along in (np.ascontiguousarray(y.T), np.repeat(y.T, 2, 1)[:, ::2]):
+                np.testing.assert_array_equal(mlirad.jit(lambda x, z: x @ z.T)(x, along), x @ y)
         text = str(lowered(einsum("ik,kj->ij", {"i": 40, "j": 3, "k": 140}, f"f{8 * a.itemsize}"), 64))
         fmas = [line for line in text.splitlines() if "vector.fma" in line]
         assert fmas and all(f"vector<{lanes}x" in line for line in fmas)

@@ -1,7 +1,7 @@
 """Bufferization against MLIR's one-shot bufferization, by allocations and copies.
 
 Two corpora: the functions of the FileCheck tests, and the `linalg` stage of loop programs and their gradients. In loops
-there are never more of either here. The differences:
+there are never more of either here, in loop programs nowhere but in one branch (`hand_tracking`). The differences:
 
 * results: MLIR allocates and returns them, here they are computed in the caller's memory (`either`, `reshaped`,
   `replace`, `running_sum`...: an allocation less, of `running_sum` a copy of zeros less),
@@ -10,9 +10,10 @@ there are never more of either here. The differences:
 * a slice changed and put back (`scale_rows`, `one_element`): MLIR copies it,
 * an elementwise op on an operand that dies (`chain`): MLIR takes no operand's buffer that `outs` does not name.
 
-MLIR has fewer copies in four, each time because it returns a pointer where the caller here wants the content in memory
-of his: `powers` (the loop leaves either of two buffers), `given` (one value returned twice, an argument, a constant),
-`reversed` (a view of the argument), `exchange` (arguments that change places, with a temporary).
+MLIR has fewer copies in five, each time because it passes a pointer on where the content is wanted in known memory
+here: `powers` (the loop leaves either of two buffers), `given` (one value returned twice, an argument, a constant),
+`reversed` (a view of the argument), `exchange` (arguments that change places, with a temporary), `hand_tracking` (one
+branch gives a constant; MLIR allocates in the other).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ import mlirad
 # Where one-shot bufferization makes fewer copies; the reasons are above.
 MORE_COPIES = {"powers", "given", "reversed", "exchange"}
 MORE_ALLOCATIONS = {"exchange"}
+CONSTANTS_OF_BRANCHES = {"hand_tracking": 1}
 
 
 def counts_of(text: str) -> tuple[int, int, int, int]:
@@ -123,14 +125,15 @@ def loop_programs() -> Iterator[tuple[str, Any, tuple[Any, ...], Any]]:
 
 
 def test_loop_programs(mlir_opt: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Never more of either than MLIR; fewer if a trip swaps or replaces arrays."""
+    """Never more of either than MLIR, but for constants of branches; fewer if a trip swaps or replaces arrays."""
     monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
     fewer = set()
     for name, function, arguments, argnums in loop_programs():
         for kernel in (mlirad.jit(function), mlirad.grad(function, argnums)):
             module = parse(kernel.lower(*arguments).as_text("linalg"))
             ours, theirs = compare(module, mlir_opt)
-            assert all(x <= y for x, y in zip(ours, theirs, strict=True)), (name, ours, theirs)
+            most = theirs[0], theirs[1] + CONSTANTS_OF_BRANCHES.get(name, 0), *theirs[2:]
+            assert all(x <= y for x, y in zip(ours, most, strict=True)), (name, ours, theirs)
             if ours[3] < theirs[3]:
                 fewer.add(name)
     assert fewer >= {"swapped", "rows"}

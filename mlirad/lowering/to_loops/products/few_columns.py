@@ -18,7 +18,7 @@ from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_of
 from mlirad.lowering.to_loops.loop_nest import Nest, loops_around
 from mlirad.lowering.to_loops.products.matched_product import Contraction
-from mlirad.lowering.to_loops.products.product_blocks import DEPTH, has_few_columns
+from mlirad.lowering.to_loops.products.product_blocks import has_few_columns
 from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
 from mlirad.lowering.to_loops.scratch import scratch
 
@@ -27,7 +27,7 @@ _SUMS, _SUMS_WIDE = 8, 24
 
 
 class FewColumns(ContractionEmitter):
-    """Builds the loops of one contraction. For each DEPTH steps of k, b's columns are copied one behind another."""
+    """Builds the loops of one contraction. Columns of b that are not contiguous are copied, DEPTH steps at a time."""
 
     def __init__(
         self, contraction: Contraction, nest: Nest, vector_bytes: int, builder: LoopBuilder, *, is_first: bool = False
@@ -37,7 +37,8 @@ class FewColumns(ContractionEmitter):
         assert isinstance(columns, int)
         self.columns = columns
         self.lanes = vector_bytes // itemsize(self.element)
-        self.rows = (_SUMS_WIDE if vector_bytes >= 64 else _SUMS) // columns
+        self.rows = _rows_of_tile(nest.sizes[contraction.i], (_SUMS_WIDE if vector_bytes >= 64 else _SUMS) // columns)
+        self.is_in_place = contraction.b.is_unit(contraction.k)
 
     @staticmethod
     def is_for(product: Contraction, nest: Nest, vector_bytes: int) -> bool:
@@ -46,12 +47,14 @@ class FewColumns(ContractionEmitter):
         return product.a.is_unit(product.k) and has_few_columns(sizes, lanes)
 
     def emit(self) -> None:
-        (self.panel,) = scratch(self.builder, memref_of(self.element, (self.columns, DEPTH)))
+        if not self.is_in_place:
+            (self.panel,) = scratch(self.builder, memref_of(self.element, (self.columns, self._depth())))
         loops_around(self.builder, self.sizes, self.product.others, self.subscripts, self._depths)
 
     def _columns(self, start: Index, end: Index) -> None:
         builder, count = self.builder, self.sizes[self.product.i]
-        self._copy_columns(start, end)
+        if not self.is_in_place:
+            self._copy_columns(start, end)
         last = builder.subtract(count, 1)
 
         def tile(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -79,9 +82,7 @@ class FewColumns(ContractionEmitter):
         middle = builder.add(start, builder.round_down(builder.subtract(end, start), lanes))
 
         def step(k: Index, values: Sequence[SSAValue], mask: SSAValue | None = None) -> Sequence[SSAValue]:
-            assert self.panel is not None
-            there = builder.subtract(k, start)
-            columns = [builder.load(self.panel, [column, there], lanes, mask) for column in range(self.columns)]
+            columns = [self._column(column, k, start, mask) for column in range(self.columns)]
             places = [self._place(product.a, {product.i: row, product.k: k}) for row in rows]
             parts = [builder.load(product.a.value, place, lanes, mask) for place in places]
             terms = zip(pairs(parts, columns), values, strict=True)
@@ -93,6 +94,15 @@ class FewColumns(ContractionEmitter):
         zeros = [builder.number(0, type)] * (len(rows) * self.columns)
         sums = builder.loop(start, middle, lanes, zeros, step)
         self._store_sums(rows, builder.loop(middle, end, lanes, sums, rest))
+
+    def _column(self, column: int, k: Index, start: Index, mask: SSAValue | None) -> SSAValue:
+        """The elements from k on of a column of b."""
+        b, panel = self.product.b, self.panel
+        if self.is_in_place:
+            place = self._place(b, {self.product.k: k, self.product.j: column})
+            return self.builder.load(b.value, place, self.lanes, mask)
+        assert panel is not None
+        return self.builder.load(panel, [column, self.builder.subtract(k, start)], self.lanes, mask)
 
     def _store_sums(self, rows: Sequence[Index], sums: Sequence[SSAValue]) -> None:
         builder, product = self.builder, self.product
@@ -106,3 +116,8 @@ class FewColumns(ContractionEmitter):
 
     def _add(self, a: SSAValue, b: SSAValue) -> SSAValue:
         return self.builder.op(arith.AddfOp, [a, b], a.type)
+
+
+def _rows_of_tile(count: Index, most: int) -> int:
+    """As few as keep the number of tiles: rows past the end are computed, too."""
+    return -(-count // -(-count // most)) if isinstance(count, int) else most

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlirad.analysis import cost
 from mlirad.lowering.loop_builder import Index
 
 DEPTH = 256
@@ -78,12 +77,10 @@ def _multiplications(j: int, k: int, itemsize: int) -> int:
 def has_few_columns(sizes: tuple[Index, Index, Index], lanes: int) -> bool:
     """Whether vectors run along k: columns of c fill at most half a vector, and sums are long.
 
-    This rounds otherwise, so it depends on sizes alone. A product of which threads compute parts has many rows.
+    This rounds otherwise, so it depends on these sizes alone: not on rows, of which nests and threads compute parts.
     """
-    i, j, k = sizes
-    if not (isinstance(j, int) and isinstance(k, int)) or (isinstance(i, int) and i * j * k < cost.MANY_PRODUCTS):
-        return False
-    return 2 <= j <= lanes // 2 and k >= _LONG * lanes
+    _, j, k = sizes
+    return isinstance(j, int) and isinstance(k, int) and 2 <= j <= lanes // 2 and k >= _LONG * lanes
 
 
 def packs_columns(sizes: tuple[Index, Index, Index], rows: int) -> bool:
