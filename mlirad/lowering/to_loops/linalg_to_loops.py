@@ -205,7 +205,8 @@ def lower(
             is_by_threads = parallel and is_large and is_shared_in_blocks(sizes, bytes, is_along_k=is_along_k)
         cut = cut_of(nest, body, product, builder) if parallel and not is_by_threads else None
         is_whole = cut is None or not cut.is_partial  # partial results are added to it
-        if product is not None and clear is not None and is_whole and needs_no_clear(product, nest, shared):
+        has_own_tiles = shared is None or not shared.is_for(nest.sizes)
+        if product is not None and clear is not None and is_whole and needs_no_clear(product, nest, has_own_tiles):
             is_first = True
             erase(clear)
         if cut is None:

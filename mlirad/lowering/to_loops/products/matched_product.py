@@ -14,7 +14,6 @@ from mlirad.lowering.loop_body import Body
 from mlirad.lowering.loop_builder import Index
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand
 from mlirad.lowering.to_loops.products.product_blocks import DEPTH
-from mlirad.lowering.to_loops.products.shared_tiles import SharedTiles
 
 _SHORT, _MANY_SUMS = 64, 1 << 16
 """Up to _SHORT steps of k, and from _MANY_SUMS elements on, accessing c costs as much as computing it."""
@@ -71,7 +70,7 @@ def match_contraction(nest: Nest, body: Body) -> Contraction | None:
     return Contraction(a, b, c, i, j, k, (*around, *(d for d in reduced if d != k)), is_swapped)
 
 
-def needs_no_clear(product: Contraction, nest: Nest, shared: SharedTiles | None) -> bool:
+def needs_no_clear(product: Contraction, nest: Nest, has_own_tiles: bool) -> bool:
     """Whether tiles may store their sums into a c that has only been cleared: one tile computes each element, once.
 
     For tiles that products share, it is one more function, which only many short sums are worth.
@@ -79,7 +78,7 @@ def needs_no_clear(product: Contraction, nest: Nest, shared: SharedTiles | None)
     k = nest.sizes[product.k]
     if not isinstance(k, int) or k > DEPTH:
         return False
-    if shared is not None and (k > _SHORT or prod(product.c.shape) < _MANY_SUMS):
+    if not has_own_tiles and (k > _SHORT or prod(product.c.shape) < _MANY_SUMS):
         return False
     if any(d not in product.c.dimensions for d in product.others):
         return False
