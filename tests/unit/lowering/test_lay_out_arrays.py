@@ -75,3 +75,62 @@ def test_columns_that_only_loops_see_are_contiguous() -> None:
     assert "tensor<5x9xf64>" in lowered.as_text("linalg")
     assert "tensor<9x5xf64>" not in lowered.as_text("linalg")
     np.testing.assert_array_equal(mlirad.jit(eliminated)(np.ones(9)), eliminated(np.ones(9)))
+
+
+def orthogonalised(a):
+    """In place, by columns; the last column and the sum see the array as a whole."""
+    n = a.shape[1]
+    r = np.zeros((n, n))
+    for k in range(n):
+        r[k, k] = np.sqrt(np.sum(a[:, k] * a[:, k]))
+        a[:, k] /= r[k, k]
+        for j in range(k + 1, n):
+            r[k, j] = np.sum(a[:, k] * a[:, j])
+            a[:, j] -= a[:, k] * r[k, j]
+    a[:, -1] *= 2.0
+    return r + np.sum(a * a)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_an_argument_that_nested_loops_sweep_by_columns_is_transposed_before_and_after(dtype: type) -> None:
+    matrix = RANDOM.normal(size=(14, 12)).astype(dtype)
+    compiled = mlirad.jit(orthogonalised)
+    text = compiled.lower(matrix).as_text("linalg")
+    assert "tensor<12x14x" in text
+    wide = np.repeat(matrix, 2, 1)
+    layouts = (matrix, np.asfortranarray(matrix), matrix[::-1, ::-1], wide[:, ::2], matrix[:, :1], matrix[:0])
+    for each in layouts:
+        ours, numpys = each.copy(order="K"), each.copy(order="K")
+        with np.errstate(all="ignore"):
+            expected = orthogonalised(numpys)
+        tolerance = {"rtol": 1e-10 if dtype is np.float64 else 1e-3, "atol": 1e-5}
+        np.testing.assert_allclose(compiled(ours), expected, **tolerance)
+        np.testing.assert_allclose(ours, numpys, **tolerance)
+    matrix.setflags(write=False)
+    kept = mlirad.jit(lambda a: orthogonalised(a.copy()))(matrix)
+    np.testing.assert_allclose(kept, orthogonalised(matrix.copy()), **tolerance)
+    direction = RANDOM.normal(size=matrix.shape).astype(dtype)
+
+    def loss(a):
+        return np.sum(orthogonalised(a.copy()) ** 2)
+
+    _, forward = mlirad.jvp(loss, (matrix,), (direction,))
+    np.testing.assert_allclose(
+        np.sum(mlirad.grad(loss)(matrix) * direction), forward, rtol=1e-9 if dtype is np.float64 else 1e-2
+    )
+
+
+def test_an_array_that_fails_in_the_middle_is_as_numpy_leaves_it() -> None:
+    def swept(a, columns):
+        for k in range(a.shape[1]):
+            for j in range(a.shape[1]):
+                a[:, j] += a[:, k] * 0.5
+                if columns[k] < 0:
+                    raise ValueError("a negative column")
+
+    ours, numpys = np.ones((9, 8)), np.ones((9, 8))
+    columns = np.array([0, 1, 2, 3, -1, 5, 6, 7])
+    for function, array in ((mlirad.jit(swept), ours), (swept, numpys)):
+        with pytest.raises(ValueError, match="a negative column"):
+            function(array, columns)
+    np.testing.assert_array_equal(ours, numpys)
