@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import mlirad
+from mlirad.lowering.clean_up import sliced_arrays
 
 RANDOM = np.random.default_rng(3)
 
@@ -134,3 +138,17 @@ def test_an_array_that_fails_in_the_middle_is_as_numpy_leaves_it() -> None:
         with pytest.raises(ValueError, match="a negative column"):
             function(array, columns)
     np.testing.assert_array_equal(ours, numpys)
+
+
+@pytest.mark.parametrize("name", ["gramschmidt", "adi", "vadv", "columns", "hand_tracking", "trisolve"])
+def test_programs_whose_arrays_are_all_transposed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it pays or not."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
+    monkeypatch.setattr(sliced_arrays, "_PAYS", 0)
+    program = importlib.import_module(f"programs.{name}")
+    arguments = program.arguments(program.SIZES[0])
+    ours, by_hand = mlirad.grad(program.loss, program.ARGNUMS)(*arguments), program.adjoint(*arguments)
+    for found, expected in zip(
+        *((each if isinstance(each, tuple) else (each,)) for each in (ours, by_hand)), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
