@@ -10,7 +10,7 @@ import builtins
 import dataclasses
 import enum
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -148,7 +148,7 @@ class CaptureFindings:
 
     used, unkeyed: as in interface.Reliance. changed: the numbers of the changed containers in the arguments, with their
     initial keys. classes: the classes that class statements make. captured_by_rules: the captures that a function needs
-    only for its derivative rule, by the function's id.
+    only for its derivative rule, by the function's id. foreseen: the captures that were added before they were met.
     """
 
     captures: dict[Path, Capture] = field(default_factory=dict)
@@ -159,6 +159,7 @@ class CaptureFindings:
     roots: dict[Hashable, Path] = field(default_factory=dict)
     captured_by_rules: dict[int, dict[str, None]] = field(default_factory=dict)
     changed: dict[int, tuple[Hashable, ...]] = field(default_factory=dict)
+    foreseen: set[Path] = field(default_factory=set)
 
     def again(self) -> CaptureFindings:
         """The start of a new attempt, so that every attempt finds more."""
@@ -167,10 +168,21 @@ class CaptureFindings:
             roots=self.roots,
             changed=self.changed,
             captured_by_rules=self.captured_by_rules,
+            foreseen=self.foreseen,
         )
 
-    def capture(self, path: Path, leaf: ArrayLeaf) -> None:
+    def without_foreseen(self) -> CaptureFindings:
+        """The start of a new attempt without the captures that were foreseen and never met."""
+        met = [capture for path, capture in self.captures.items() if path not in self.foreseen]
+        again = replace(self.again(), captures={}, foreseen=set())
+        for capture in met:
+            again.capture(capture.path, capture.leaf)
+        return again
+
+    def capture(self, path: Path, leaf: ArrayLeaf, *, is_foreseen: bool = False) -> None:
         """Add an array that is not known yet."""
+        if is_foreseen:
+            self.foreseen.add(path)
         namesakes = sum(str(other) == str(path) for other in self.captures)
         number = f" ({namesakes + 1})" if namesakes else ""
         self.captures[path] = Capture(path, leaf, f"{CAPTURE}{path}{number}")

@@ -41,6 +41,7 @@ from mlirad.frontend.join.repeated_calls import RepeatedCalls
 from mlirad.frontend.join.steering import Bottom, Restart
 from mlirad.frontend.join.value_names import name_variable
 from mlirad.frontend.program import libraries
+from mlirad.frontend.program.foreseen_captures import foresee
 from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.poison import Poison, PoisonUsed, Unresolved
 from mlirad.frontend.values.state import State
@@ -134,6 +135,8 @@ def _build(
     """Build again and again, until an attempt finds nothing that it should have known from the start."""
     function = plain(function)
     findings = CaptureFindings({capture.path: capture for capture in captures})
+    if not (captures or aliases or live):
+        foresee(findings, function)
     unrolled: dict[Hashable, Why] = {}
     with _recursion_limit.changed():
         while True:
@@ -142,7 +145,10 @@ def _build(
                 attempt = Build(function, signature, boundscheck, findings, unrolled, repeated, aliases or {})
                 attempt.together, attempt.donated, attempt.live = together, donated, live
                 attempt.ops_of_target = ops_of_target
-                return attempt.run()
+                built = attempt.run()
+                if not findings.foreseen:
+                    return built
+                findings = findings.without_foreseen()
             except Restart:
                 # Keep the findings: each round adds more.
                 findings = findings.again()

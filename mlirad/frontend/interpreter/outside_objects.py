@@ -191,6 +191,7 @@ def container(context: Context, value: Any, path: Path | None) -> Value:
 
 def captured(context: Context, array: np.ndarray, path: Path) -> Ref:
     """A captured array: a hidden argument."""
+    context.findings.foreseen.discard(path)
     capture = context.findings.captures.get(path)
     if capture is not None and capture.name in context.state.frames[0]:
         known = context.state.frames[0][capture.name]

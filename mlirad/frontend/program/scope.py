@@ -121,10 +121,10 @@ def _own_nodes(scope: ScopeNode) -> Iterator[ast.AST]:
         elif isinstance(node, ast.ClassDef):  # its methods see no variable of the function: local_classes.py
             work += [*node.bases, *node.decorator_list]
         else:
-            work += _children(node)
+            work += children_in_order(node)
 
 
-def _children(node: ast.AST) -> Iterator[ast.AST]:
+def children_in_order(node: ast.AST) -> Iterator[ast.AST]:
     """The children of a node, in order: `ast.iter_child_nodes`, in half the time."""
     for name in node._fields:
         value = getattr(node, name, None)
@@ -138,7 +138,7 @@ def nodes_in(node: ast.AST) -> list[ast.AST]:
     """A node and all nodes in it, breadth first."""
     found = [node]
     for each in found:  # which grows
-        found += _children(each)
+        found += children_in_order(each)
     return found
 
 
@@ -162,7 +162,7 @@ def assigned(node: ast.AST) -> Names:
         elif (name := bound_by(child)) is not None:
             found.add(name)
         if not isinstance(child, (*_SCOPES, ast.ClassDef)):
-            work += _children(child)
+            work += children_in_order(child)
     return frozenset(found)
 
 
@@ -183,7 +183,7 @@ def calls_in_a_row(node: ScopeNode) -> dict[tuple[int, int, int | None, int | No
                 continue
             if isinstance(child, ast.Call) and isinstance(child.func, ast.Name | ast.Attribute):
                 calls.setdefault(ast.unparse(child.func), []).append(child)
-            work += _children(child)
+            work += children_in_order(child)
         for alike in calls.values():
             for call in alike:
                 found[call.lineno, call.col_offset, call.end_lineno, call.end_col_offset] = len(alike)

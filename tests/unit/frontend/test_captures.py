@@ -92,24 +92,60 @@ def test_containers_and_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not all(guard.holds() for guard in built.guards)
 
 
-def test_the_arrays_of_a_container_are_found_in_one_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
-    attempts, run = 0, Build.run
+@pytest.fixture
+def attempts(monkeypatch: pytest.MonkeyPatch) -> list[Build]:
+    """The attempts to build a function."""
+    found: list[Build] = []
+    run = Build.run
 
-    def counted(self: Build) -> Any:
-        nonlocal attempts
-        attempts += 1
+    def noted(self: Build) -> Any:
+        found.append(self)
         return run(self)
 
-    monkeypatch.setattr(Build, "run", counted)
+    monkeypatch.setattr(Build, "run", noted)
+    return found
+
+
+def test_the_arrays_that_the_text_names_are_foreseen(attempts: list[Build]) -> None:
     layers = {"w": [np.full(3, float(k)) for k in range(8)], "b": {"first": np.ones(3), "last": np.zeros(3)}}
+    shift = np.array([1.0, 2.0, 3.0])
+
+    def shifted(x):
+        return x + shift
 
     def network(x):
+        for w in layers["w"]:
+            x = x * w + layers["b"]["first"]
+        return np.sum(shifted(x) + layers["b"]["last"]) + np.sum(WEIGHTS)
+
+    assert call(network, np.ones(3)) == network(np.ones(3))
+    assert len(attempts) == 1
+
+
+def test_the_arrays_of_a_container_are_found_in_one_attempt(attempts: list[Build]) -> None:
+    layers = {"w": [np.full(3, float(k)) for k in range(8)], "b": {"first": np.ones(3), "last": np.zeros(3)}}
+
+    def network(x, layers=layers):  # a default is not foreseen
         for w in layers["w"]:
             x = x * w + layers["b"]["first"]
         return np.sum(x + layers["b"]["last"])
 
     assert call(network, np.ones(3)) == network(np.ones(3))
-    assert attempts == 2
+    assert len(attempts) == 2
+
+
+def test_a_foreseen_array_that_is_never_met_is_no_argument(attempts: list[Build]) -> None:
+    plotted, used, is_plotting = np.ones((50, 50)), np.arange(3.0), False
+
+    def loss(x):
+        if is_plotting:
+            return np.sum(plotted)
+        return np.sum(used * x)
+
+    built = compile_for(loss, np.ones(3))
+    assert [str(capture.path) for capture in built.captures] == ["used"]
+    assert call_built(built, np.ones(3)) == 3.0
+    assert len(attempts) == 2
 
 
 def test_a_captured_array_is_written(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from types import FunctionType
 from mlirad.contract.captures import Path, default_of, is_in_settled
 from mlirad.errors import CompileError, DTypeError
 from mlirad.frontend.interpreter import iteration, outside_objects
-from mlirad.frontend.interpreter.calls import recursion, sharing
+from mlirad.frontend.interpreter.calls import needed_parameters, recursion, sharing
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.recursions import Site
 from mlirad.frontend.program import libraries
@@ -66,6 +66,7 @@ def inline(
     is_users = not libraries.is_of_library(source.function)
     is_asked_by_user = not context.active or not libraries.is_of_library(context.frame.source.function)
     try:
+        needed_parameters.require_known(node, source, bound)
         return sharing.entered(context, Site(node, source, parent, bound, state, block, block.last_op))
     except (CompileError, Unresolved) as error:
         if not is_users and is_asked_by_user:
