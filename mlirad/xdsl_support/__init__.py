@@ -12,20 +12,22 @@ The gaps of xDSL 0.74, by file; with the thread in xdslproject/xdsl if one is kn
 * `effects.py`: an answer to "is this op pure?" that does not search the op's traits each time.
 * `traversal.py`: walks of the IR that are fast, and safe while a pass changes what it walks over.
 * `fast_accessors.py`: fast reading of operands and results by name; verification once for all ops that are alike.
+* `fast_operations.py`: creating ops, comparing values and reading array attributes, each in half the time.
 * `plain_instance_checks.py`: `isinstance` of values, attributes and ops without the search for virtual subclasses.
 * `once_per_object.py`: caches a function's result on an immutable object.
 * `verify.py`: a check of dominance (#1033 and #4023, both open), and of the regions of `scf.if` and `scf.while`.
 * `parser.py`: the place in the text of each op without `loc(...)` (#815, open), errors with a place, and strings in
   linear time.
 
-Reads: xDSL's classes. Writes: the classes of linalg, arith and scf that the first five files name, and the metaclass
-of all values, attributes and ops. Leaves: all others.
+Reads: xDSL's classes. Writes: the classes of linalg, arith and scf that the first five files name, the metaclass of all
+values, attributes and ops, and what `fast_operations.py` names. Leaves: all others.
 No pass changes a class of xDSL: the results of other passes would depend on whether it ran before them.
 """
 
 from __future__ import annotations
 
 from mlirad.xdsl_support.complex_fills import mend_fills
+from mlirad.xdsl_support.fast_operations import create_quickly
 from mlirad.xdsl_support.generic_results import mend_generic_results
 from mlirad.xdsl_support.linalg_effects import declare_effects
 from mlirad.xdsl_support.plain_instance_checks import check_plainly
@@ -33,6 +35,7 @@ from mlirad.xdsl_support.vector_arith import mend_vector_arith
 from mlirad.xdsl_support.while_locations import mend_while_locations
 
 check_plainly()
+create_quickly()
 declare_effects()
 mend_fills()
 mend_generic_results()

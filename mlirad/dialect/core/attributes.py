@@ -16,8 +16,10 @@ from xdsl.ir import Attribute
 
 from mlirad.dialect.core import types
 from mlirad.errors import ShapeError
+from mlirad.xdsl_support.once_per_object import once
 
 
+@once
 def ints(attribute: Attribute) -> tuple[int, ...]:
     """The values of an array-of-integers attribute."""
     assert isinstance(attribute, DenseArrayBase)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.values.poison import Poison
@@ -33,6 +33,7 @@ from mlirad.frontend.values.values import (
 )
 from mlirad.frontend.values.views.view import View
 from mlirad.signature import COMPARABLE, NUMBERS, text_of_number
+from mlirad.xdsl_support.once_per_object import once
 
 
 def describe(
@@ -124,6 +125,11 @@ def describe_state(state: State, name: Callable[[SSAValue], Hashable]) -> Hashab
     )
 
 
+@once
+def _text_of(type: Attribute) -> str:
+    return str(type)
+
+
 @dataclass(frozen=True, eq=False)
 class Skeleton:
     """The structure of a state: everything except its SSA values and the numbers of its cells and objects, both in the
@@ -140,7 +146,7 @@ class Skeleton:
         waiting: list[int] = []
 
         def name(value: SSAValue) -> Hashable:
-            return values.setdefault(value, len(values)), str(value.type)
+            return values.setdefault(value, len(values)), _text_of(value.type)
 
         def number(met: int) -> int:
             if met not in numbers:

@@ -103,10 +103,7 @@ class State:
     def mapped(self, change: Callable[[Value], Value]) -> State:
         """The state with every value changed, except the contents of cells."""
         frames = {n: {name: change(value) for name, value in names.items()} for n, names in self.frames.items()}
-        heap = {
-            number: dataclasses.replace(entry, items=tuple(change(item) for item in entry.items))
-            for number, entry in self.heap.items()
-        }
+        heap = {number: entry.mapped(change) for number, entry in self.heap.items()}
         temps = tuple(change(value) for value in self.temps)
         return State(frames, heap, dict(self.store), temps, self.live, dict(self.held))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -108,23 +109,32 @@ class Renaming:
     def view(self, view: View) -> View:
         if not view.params:
             return view
-        params = tuple(self.expr(p) if isinstance(p, Expr) else p for p in view.params)
-        return dataclasses.replace(view, params=params)
+        params = tuple([self.expr(p) if isinstance(p, Expr) else p for p in view.params])
+        return view if _are_same(params, view.params) else dataclasses.replace(view, params=params)
+
+    def alternative(self, alternative: Alternative) -> Alternative:
+        cell, view = self.cell(alternative.cell), self.view(alternative.view)
+        is_same = cell == alternative.cell and view is alternative.view
+        return alternative if is_same else Alternative(cell, view)
 
     def snapshot(self, snapshot: Snapshot | None) -> Snapshot | None:
         if snapshot is None:
             return None
-        cells = tuple(self.expr(cell) for cell in snapshot.cells)
-        return Snapshot(self.view(snapshot.view), self.expr(snapshot.contents), cells)
+        cells = tuple([self.expr(cell) for cell in snapshot.cells])
+        view, contents = self.view(snapshot.view), self.expr(snapshot.contents)
+        is_same = view is snapshot.view and contents is snapshot.contents and _are_same(cells, snapshot.cells)
+        return snapshot if is_same else Snapshot(view, contents, cells)
 
     def value(self, value: Value) -> Value:
         match value:
             case Traced():
                 return self.traced(value)
             case Ref():
-                alternatives = tuple(Alternative(self.cell(a.cell), self.view(a.view)) for a in value.alternatives)
+                alternatives = tuple([self.alternative(each) for each in value.alternatives])
                 selector = None if value.selector is None else self.expr(value.selector)
-                return Ref(alternatives, selector, self.snapshot(value.snapshot))
+                snapshot = self.snapshot(value.snapshot)
+                is_same = _are_same(alternatives, value.alternatives) and selector is value.selector
+                return value if is_same and snapshot is value.snapshot else Ref(alternatives, selector, snapshot)
             case Object():
                 return Object(self.object(value.number))
             case PullbackValue():
@@ -135,15 +145,26 @@ class Renaming:
                 return Maybe(self.expr(value.flag), self.value(value.value))
             case Static() | Poison():
                 return value
-        parts = parts_of(value)
-        return with_parts(value, tuple(self.value(part) for part in parts)) if parts else value
+        return _with_changed(value, self.value)
+
+
+def _with_changed(value: Value, change: Callable[[Value], Value]) -> Value:
+    """The value with each of its parts changed; itself if they stay the same objects."""
+    before = parts_of(value)
+    after = tuple([change(part) for part in before])
+    return value if _are_same(before, after) else with_parts(value, after)
+
+
+def _are_same(before: tuple[object, ...], after: tuple[object, ...]) -> bool:
+    """Whether two tuples of equal length contain the same objects."""
+    return all(map(operator.is_, before, after))
 
 
 def with_leaves(value: Value, change: Callable[[Value], Value]) -> Value:
     """The value, with each value in it changed that contains no others."""
     if value.__class__ in SIMPLE:
         return change(value)
-    return with_parts(value, tuple(with_leaves(part, change) for part in parts_of(value)))
+    return _with_changed(value, lambda part: with_leaves(part, change))
 
 
 def without_snapshots(value: Value) -> Value:

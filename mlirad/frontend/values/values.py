@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -257,6 +258,11 @@ class Entry:
     def growth(self) -> Growth | None:
         first = self.keys[0] if self.keys else None
         return first if isinstance(first, Growth) else None
+
+    def mapped(self, change: Callable[[Value], Value]) -> Entry:
+        """The entry with each item changed; itself if they stay the same objects."""
+        items = tuple([change(item) for item in self.items])
+        return self if all(map(operator.is_, items, self.items)) else dataclasses.replace(self, items=items)
 
     @staticmethod
     def of_list(items: tuple[Value, ...]) -> Entry:

@@ -100,14 +100,16 @@ def _blocks(op: Operation) -> Iterator[Block]:
 class _Merging:
     """Merges the nests of one block.
 
-    needs: for each op, by position, the positions of the ops that it depends on, as a bit set. touching: for each
-    array, the groups that read or write each of its elements once.
+    needs: for each op, by position, the positions of the ops that it depends on, as a bit set. arrays: the arrays that
+    each op reads, if their contents matter. touching: for each array, the groups that read or write each of its
+    elements once.
     """
 
     block: Block
     ops: list[Operation] = field(init=False)
     place: dict[Operation, int] = field(init=False)
     needs: list[int] = field(default_factory=list)
+    arrays: dict[Operation, list[SSAValue]] = field(default_factory=dict)
     group_of: dict[Operation, NestGroup] = field(default_factory=dict)
     touching: dict[SSAValue, list[NestGroup]] = field(default_factory=dict)
 
@@ -118,10 +120,11 @@ class _Merging:
 
     def run(self) -> None:
         for place, op in enumerate(self.ops):
-            needs = 0
-            for value in _read_by(op):
+            needs, read = 0, dict.fromkeys(_read_by(op))
+            for value in read:
                 needs |= self._needs_of(value.owner)
             self.needs.append(needs)
+            self.arrays[op] = [value for value in read if isinstance(value.type, TensorType) and not is_fresh(value)]
             if op.regions and not isinstance(op, GenericOp | FillOp):
                 self.touching.clear()  # after a loop in between, the data is no longer in the cache
             elif (nest := mergeable(op)) is not None:
@@ -179,10 +182,7 @@ class _Merging:
         others = dict.fromkeys(self.group_of[each] for each in delayed if each in self.group_of)
         moved = {*delayed, *(each.op for moving in (group, *others) for each in moving.nests)}
         return not any(
-            self.lifetimes.is_taken_between(value, each, op)
-            for each in moved
-            for value in _read_by(each)
-            if isinstance(value.type, TensorType) and not is_fresh(value)
+            self.lifetimes.is_taken_between(value, each, op) for each in moved for value in self.arrays[each]
         )
 
     def _delay(self, group: NestGroup, place: int) -> None:

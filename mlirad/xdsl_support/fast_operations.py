@@ -1,0 +1,97 @@
+"""Makes creating ops, comparing values and reading arrays of integers cheaper: a compilation does each some 100,000
+times.
+
+* An op without successors or regions skips the steps for them, and the default properties of a class are found once.
+* Values and ops are equal if they are the same object, which is Python's own rule; xDSL spells it as methods.
+* An op without regions cannot contain the block that it is added to, so the blocks around are not searched.
+* The numbers of an array attribute, such as the sizes of operand segments, are unpacked once.
+
+Reads and writes: methods of xDSL's operations, values, blocks and array attributes, once, when the package is imported.
+Leaves: what they do, including their errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, LocationAttr
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
+from xdsl.ir.core import SSAValues
+from xdsl.irdl import IRDLOperation, OptionalDef
+
+from mlirad.xdsl_support.once_per_object import once
+
+_Defaults = tuple[tuple[str, Attribute], ...]
+
+
+def create_quickly() -> None:
+    """Replace the methods."""
+    methods: list[tuple[type, str, Any]] = [
+        (Operation, "__init__", _created),
+        (IRDLOperation, "__post_init__", _with_defaults),
+        (Block, "_attach_op", _attached),
+        (DenseArrayBase, "get_values", once(vars(DenseArrayBase)["get_values"])),
+    ]
+    for kind in (SSAValue, Operation, IRDLOperation):
+        methods += [(kind, "__eq__", object.__eq__), (kind, "__hash__", object.__hash__)]
+    for kind, name, method in methods:
+        setattr(kind, name, method)
+
+
+def _created(
+    self: Operation,
+    *,
+    operands: Sequence[SSAValue] = (),
+    result_types: Sequence[Attribute] = (),
+    properties: Mapping[str, Attribute] = {},
+    attributes: Mapping[str, Attribute] = {},
+    location: LocationAttr | None = None,
+    successors: Sequence[Block] = (),
+    regions: Sequence[Region] = (),
+) -> None:
+    """`Operation.__init__`."""
+    self._operands = values = SSAValues(operands)
+    self._operand_uses = uses = tuple([Use(self, index) for index in range(len(values))])
+    for value, use in zip(values, uses, strict=True):
+        value.add_use(use)
+    self.results = SSAValues([OpResult(type_, self, index) for index, type_ in enumerate(result_types)])
+    self.properties = dict(properties)
+    self.attributes = dict(attributes)
+    self.location = UNKNOWN_LOC if location is None else location
+    if successors:
+        self.successors = list(successors)
+    self.regions = ()
+    for region in regions:
+        self.add_region(region)
+    self.__post_init__()
+
+
+@cache
+def _defaults_of(kind: type[IRDLOperation]) -> tuple[_Defaults, _Defaults]:
+    """The default properties and attributes of a class of ops."""
+    definition = kind.get_irdl_definition()
+    found: list[_Defaults] = []
+    for definitions in (definition.properties, definition.attributes):
+        needed = {name: each for name, each in definitions.items() if not isinstance(each, OptionalDef)}
+        found.append(tuple((name, x.default_value) for name, x in needed.items() if x.default_value is not None))
+    return found[0], found[1]
+
+
+def _with_defaults(self: IRDLOperation) -> None:
+    """`IRDLOperation.__post_init__`."""
+    properties, attributes = _defaults_of(self.__class__)
+    for name, value in properties:
+        self.properties.setdefault(name, value)
+    for name, value in attributes:
+        self.attributes.setdefault(name, value)
+
+
+def _attached(self: Block, operation: Operation) -> None:
+    """`Block._attach_op`."""
+    if operation.parent is not None:
+        raise ValueError("Can't add to a block an operation already attached to a block.")
+    if operation.regions and operation.is_ancestor(self):
+        raise ValueError("Can't add an operation to a block contained in the operation.")
+    operation.parent = self
