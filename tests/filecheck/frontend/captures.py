@@ -57,3 +57,19 @@ def in_a_loop(x, n):
 # CHECK-NEXT:      scf.yield %[[NEXT]] :
 # CHECK:         func.return %[[LAST]]
 print(mlirad.jit(in_a_loop).lower(2.0, 3).as_text("tensor"))
+
+
+shown = np.zeros((300, 300))
+is_shown = False
+
+
+def without_picture(x):
+    if is_shown:
+        return shown.sum()
+    return (weights * x).sum()
+
+
+# The text names an array that no call reads: it is foreseen, and then left out. As an argument it would be kept alive,
+# and a call would be refused if it overlapped another argument.
+# CHECK-LABEL: func.func public @without_picture(%x: tensor<8xf64>, %weights: tensor<8xf64>) -> f64
+print(mlirad.jit(without_picture).lower(np.ones(8)).as_text("tensor"))

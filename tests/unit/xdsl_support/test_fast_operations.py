@@ -1,0 +1,67 @@
+"""The replaced methods of xDSL's ops do what xDSL's own methods do, including their errors."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects import arith, scf, test
+from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, FileLineColLoc, IntAttr, ModuleOp, StringAttr, f64, i64
+from xdsl.ir import Block, Region
+
+from mlirad.dialect.core.attributes import ints
+
+
+def test_an_op_knows_its_parts_and_its_operands_know_it() -> None:
+    source = test.TestOp.create(result_types=[f64, i64])
+    place = FileLineColLoc(StringAttr("f.py"), IntAttr(3), IntAttr(1))
+    op = test.TestOp.create(
+        operands=[source.results[0], source.results[0], source.results[1]],
+        result_types=[i64],
+        attributes={"note": StringAttr("here")},
+        regions=[Region(Block())],
+        location=place,
+    )
+    assert [(use.operation, use.index) for use in source.results[0].uses] == [(op, 1), (op, 0)]
+    assert tuple(op.operands) == (*source.results[:1], *source.results) and op.results[0].owner is op
+    assert op.attributes == {"note": StringAttr("here")} and op.location == place and source.location == UNKNOWN_LOC
+    assert op.regions[0].parent is op and op.parent is None
+    op.operands = []
+    assert source.results[0].first_use is None
+
+
+def test_successors_are_kept() -> None:
+    target = Block()
+    op = test.TestTermOp.create(successors=[target])
+    assert list(op.successors) == [target] and target.first_use is not None
+
+
+def test_default_properties_are_those_of_the_class() -> None:
+    one = arith.ConstantOp.from_int_and_width(1, 64)
+    added = arith.AddfOp.create(operands=[one.result, one.result], result_types=[i64])
+    assert set(added.properties) == {"fastmath"}
+    assert set(arith.AddiOp.create(operands=[one.result, one.result], result_types=[i64]).properties) == {
+        "overflowFlags"
+    }
+    assert scf.YieldOp.create().properties == {}
+
+
+def test_an_op_is_attached_once_and_never_to_itself() -> None:
+    op, block = test.TestOp.create(), Block()
+    block.add_op(op)
+    with pytest.raises(ValueError, match="already attached"):
+        Block().add_op(op)
+    inner = Block()
+    outer = ModuleOp([test.TestOp.create(regions=[Region(inner)])])
+    with pytest.raises(ValueError, match="contained in the operation"):
+        inner.add_op(outer)
+
+
+def test_ops_and_values_equal_only_themselves() -> None:
+    first, second = test.TestOp.create(result_types=[i64]), test.TestOp.create(result_types=[i64])
+    assert first == first and first != second and len({first, second, first}) == 2
+    assert first.results[0] != second.results[0] and {first.results[0]: 1}[first.results[0]] == 1
+
+
+def test_arrays_of_integers_are_unpacked_once() -> None:
+    sizes = DenseArrayBase.from_list(i64, [3, -1, 2])
+    assert sizes.get_values() == (3, -1, 2) and sizes.get_values() is sizes.get_values()
+    assert ints(sizes) == (3, -1, 2) and DenseArrayBase.from_list(f64, [0.5]).get_values() == (0.5,)
