@@ -29,7 +29,7 @@ from mlirad.contract.captures import CaptureFindings, Path, is_in_settled, is_se
 from mlirad.errors import UnsupportedSyntaxError
 from mlirad.frontend.program.scope import children_in_order, scope_of
 from mlirad.frontend.program.source import source_of
-from mlirad.requests.python_functions import plain
+from mlirad.requests.python_functions import is_kernel, plain
 from mlirad.requests.request import Request
 from mlirad.signature import ArrayLeaf, leaf_of
 from mlirad.xdsl_support.once_per_object import once
@@ -69,9 +69,10 @@ class _Search:
             self.of_object(value, path)
 
     def of_object(self, value: Any, path: Path) -> None:
+        """Looks at classes only, so no code of the user's runs."""
         if type(value) is np.ndarray:
             self.of_array(value, path)
-        elif isinstance(value, Request) or plain(value) is not value or isinstance(value, FunctionType):
+        elif isinstance(value, Request | FunctionType) or is_kernel(value):
             self.of_function(value)
         elif type(value) in (list, tuple, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
             self.of_container(value, path)
