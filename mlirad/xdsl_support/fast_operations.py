@@ -1,9 +1,11 @@
 """Makes creating ops, comparing values and reading arrays of integers cheaper: a compilation does each some 100,000
 times.
 
-* An op without successors or regions skips the steps for them, and the default properties of a class are found once.
+* An op without successors or regions skips the steps for them, and the default properties of a class are
+  found once.
 * Values and ops are equal if they are the same object, which is Python's own rule; xDSL spells it as methods.
 * An op without regions cannot contain the block that it is added to, so the blocks around are not searched.
+* Properties that only read a field are read in C, and a block's ops are walked by a generator.
 * The numbers of an array attribute, such as the sizes of operand segments, are unpacked once.
 
 Reads and writes: methods of xDSL's operations, values, blocks and array attributes, once, when the package is imported.
@@ -12,12 +14,13 @@ Leaves: what they do, including their errors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, LocationAttr
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
+from xdsl.ir import Attribute, Block, BlockArgument, BlockOps, Operation, OpOperands, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation, OptionalDef
 
@@ -33,11 +36,30 @@ def create_quickly() -> None:
         (IRDLOperation, "__post_init__", _with_defaults),
         (Block, "_attach_op", _attached),
         (DenseArrayBase, "get_values", once(vars(DenseArrayBase)["get_values"])),
+        (SSAValues, "__getitem__", _item),
+        (BlockOps, "__iter__", _walked),
+        (Operation, "operands", property(OpOperands, vars(Operation)["operands"].fset)),
     ]
     for kind in (SSAValue, Operation, IRDLOperation):
         methods += [(kind, "__eq__", object.__eq__), (kind, "__hash__", object.__hash__)]
+    for kind, name, field in _FIELDS:
+        methods.append((kind, name, property(attrgetter(field))))
     for kind, name, method in methods:
         setattr(kind, name, method)
+
+
+_FIELDS: tuple[tuple[type, str, str], ...] = (
+    (SSAValue, "type", "_type"),
+    (OpResult, "owner", "op"),
+    (BlockArgument, "owner", "block"),
+    (Use, "operation", "_operation"),
+    (Use, "index", "_index"),
+    (Operation, "next_op", "_next_op"),
+    (Operation, "prev_op", "_prev_op"),
+    (Block, "first_op", "_first_op"),
+    (Block, "last_op", "_last_op"),
+)
+"""The properties that only return a field: the class, the property, the field."""
 
 
 def _created(
@@ -86,6 +108,21 @@ def _with_defaults(self: IRDLOperation) -> None:
         self.properties.setdefault(name, value)
     for name, value in attributes:
         self.attributes.setdefault(name, value)
+
+
+def _item(self: SSAValues, index: Any) -> Any:
+    """`SSAValues.__getitem__`."""
+    found = tuple.__getitem__(self, index)
+    return SSAValues(found) if found.__class__ is tuple else found
+
+
+def _walked(self: BlockOps) -> Iterator[Operation]:
+    """`BlockOps.__iter__`."""
+    op = self.block._first_op
+    while op is not None:
+        following = op._next_op
+        yield op
+        op = following
 
 
 def _attached(self: Block, operation: Operation) -> None:

@@ -65,3 +65,28 @@ def test_arrays_of_integers_are_unpacked_once() -> None:
     sizes = DenseArrayBase.from_list(i64, [3, -1, 2])
     assert sizes.get_values() == (3, -1, 2) and sizes.get_values() is sizes.get_values()
     assert ints(sizes) == (3, -1, 2) and DenseArrayBase.from_list(f64, [0.5]).get_values() == (0.5,)
+
+
+def test_a_block_is_walked_while_it_changes() -> None:
+    first, second, third = (test.TestOp.create() for _ in range(3))
+    block = Block([first, second, third])
+    met = []
+    for op in block.ops:
+        met.append(op)
+        if op is first:
+            block.insert_op_after(test.TestOp.create(), first)  # the op after it is known by now
+        if op is second:
+            op.detach()
+    assert met == [first, second, third]
+    assert block.first_op is first and block.last_op is third and third.prev_op is first.next_op
+    assert len(block.ops) == 3 and list(Block().ops) == []
+
+
+def test_parts_of_operands_are_operands() -> None:
+    source = test.TestOp.create(result_types=[f64, i64, f64])
+    op = test.TestOp.create(operands=source.results)
+    assert op.operands[1] is source.results[1] and op.operands[-1].owner is source
+    assert [value.type for value in op.operands[1:]] == [i64, f64]
+    assert source.results[1:].types == (i64, f64)
+    argument = Block(arg_types=[f64]).args[0]
+    assert argument.owner is argument.block and argument.type == f64
