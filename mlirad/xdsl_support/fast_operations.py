@@ -108,6 +108,7 @@ def _with_defaults(self: IRDLOperation) -> None:
         self.properties.setdefault(name, value)
     for name, value in attributes:
         self.attributes.setdefault(name, value)
+    Operation.__post_init__(self)  # xDSL's implicit builders replace it, to collect what is created
 
 
 def _item(self: SSAValues, index: Any) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.builder import Builder
 from xdsl.dialects import arith, scf, test
 from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, FileLineColLoc, IntAttr, ModuleOp, StringAttr, f64, i64
-from xdsl.ir import Block, Region
+from xdsl.ir import Block, BlockArgument, Region
 
 from mlirad.dialect.core.attributes import ints
 
@@ -90,3 +91,11 @@ def test_parts_of_operands_are_operands() -> None:
     assert source.results[1:].types == (i64, f64)
     argument = Block(arg_types=[f64]).args[0]
     assert argument.owner is argument.block and argument.type == f64
+
+
+def test_implicit_builders_collect_what_is_created() -> None:
+    @Builder.implicit_region([f64, f64])
+    def region(args: tuple[BlockArgument, ...]) -> None:
+        arith.AddfOp(args[0], args[1])
+
+    assert [op.name for op in region.block.ops] == ["arith.addf"]
