@@ -79,9 +79,7 @@ class Environment:
         """How many threads share the work of parallel kernels: MLIRAD_NUM_THREADS, or the number of usable
         processors."""
         if not self.num_threads:
-            affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
-            found = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-            return min(found, MOST_THREADS)
+            return min(usable_processors(), MOST_THREADS)
         if not (self.num_threads.isdecimal() and 1 <= int(self.num_threads) <= MOST_THREADS):
             raise ValueError(f"MLIRAD_NUM_THREADS must be from 1 to {MOST_THREADS}, not {self.num_threads!r}")
         return int(self.num_threads)
@@ -128,6 +126,12 @@ class Environment:
                 value = text
             found.setdefault(target, {})[name] = value
         return found
+
+
+def usable_processors() -> int:
+    """How many processors the process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def _cache_directory() -> Path | None:

@@ -15,9 +15,11 @@ import os
 
 from mlirad import forking, threads
 from mlirad.contract.code_cache import CodeCache
+from mlirad.options import usable_processors
 from mlirad.targets.cpu.call_context import PARALLEL_FOR, PARALLEL_POLL
 from mlirad.targets.cpu.engine import Library, compile_object
-from mlirad.targets.cpu.pool_code import PTHREAD, STOP, STOPPED, THREADS, pool_text
+from mlirad.targets.cpu.pool_code import PTHREAD, STOP, pool_text
+from mlirad.targets.cpu.pool_waiting import PROCESSORS, STOPPED, THREADS
 
 
 class Pool:
@@ -29,10 +31,11 @@ class Pool:
         library = ctypes.CDLL(None)
         for name in PTHREAD:
             symbols[name] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
-        self._library = Library(code, (PARALLEL_FOR, PARALLEL_POLL, STOP, STOPPED), symbols)
+        self._library = Library(code, (PARALLEL_FOR, PARALLEL_POLL, STOP, STOPPED, PROCESSORS), symbols)
         self.symbols = {name: self._library[name] for name in (PARALLEL_FOR, PARALLEL_POLL)}
         self._stop = ctypes.CFUNCTYPE(None)(self._library[STOP])  # releases the GIL
         self._is_stopped = ctypes.c_int64.from_address(self._library[STOPPED])
+        ctypes.c_int64.from_address(self._library[PROCESSORS]).value = usable_processors()
 
         self._turn = forking.new_lock()
         self._forks = 0  # the number of forks in progress

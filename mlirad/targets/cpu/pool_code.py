@@ -13,11 +13,14 @@ between blocks. A task with much work regularly calls
 which also checks for signals, if its thread has to, and returns the next budget of operations, or 0 if the call is
 abandoned: then the task returns at once.
 
+Each thread begins with a share of consecutive blocks, the same in every call with as many blocks, so that its cache
+holds what it wrote in the call before. A thread that has finished its share helps with the others.
+
 The workers help one call at a time. A call that arrives in the meantime, from another thread or from a signal handler,
 runs its blocks alone. The data of a call is on its own stack, so calls do not disturb one another.
 
 Workers are threads of the C library, which block all signals and never touch Python. They are started by the first
-call that has work for them.
+call that has work for them. A worker without work, and a caller whose blocks are taken, wait as pool_waiting.py says.
 """
 
 from __future__ import annotations
@@ -26,11 +29,10 @@ import signal
 
 from mlirad.options import MOST_THREADS
 from mlirad.targets.cpu.call_context import FIRST_BUDGET, INTERRUPTED, PARALLEL_FOR, PARALLEL_POLL
+from mlirad.targets.cpu.pool_waiting import ENTER, MAY_SPIN, SPIN, STOPPED, THREADS, WAITING
 from mlirad.targets.cpu.runtime import runtime_text
 
 STOP = "mlirad_stop_workers"
-STOPPED = "mlirad_workers_are_stopped"
-THREADS = "mlirad_threads"
 PTHREAD = (
     "getpid",
     "pthread_cond_broadcast",
@@ -40,6 +42,7 @@ PTHREAD = (
     "pthread_join",
     "pthread_mutex_init",
     "pthread_mutex_lock",
+    "pthread_mutex_trylock",
     "pthread_mutex_unlock",
     "pthread_sigmask",
     "sigfillset",
@@ -49,17 +52,19 @@ PTHREAD = (
 _MOST_WORKERS = MOST_THREADS - 1
 _ROOM = 128  # bytes: more than any C library's mutex, condition or signal set needs
 
-# A job: a call's task, and its progress. `next` is claimed by an atomic add; `is.left` is set by the caller when it
-# gives up; the rest is guarded by the mutex.
+_SHARE = "{ i64, i64 }"  # of the blocks: the next one, which is claimed by an atomic add, and the end
+
+# A job: a call's task, and its progress. `is.left` is set by the caller when it gives up; `seats` and `running` are
+# guarded by the mutex.
 _FIELDS = {
     "task": "ptr",
     "captured": "ptr",
     "context": "ptr",
-    "count": "i64",
-    "next": "i64",
     "seats": "i64",
     "running": "i64",
     "is.left": "i64",
+    "share.count": "i64",
+    "shares": f"[{MOST_THREADS} x {_SHARE}]",
 }
 _JOB = f"{{ {', '.join(_FIELDS.values())} }}"
 
@@ -68,24 +73,13 @@ def _field(name: str) -> str:
     return f"getelementptr inbounds {_JOB}, ptr %job, i32 0, i32 {list(_FIELDS).index(name)}"
 
 
-# The fields of a job that its participants read.
-_JOB_READ = f"""\
-  %task.p = {_field("task")}
-  %task = load ptr, ptr %task.p, align 8
-  %captured.p = {_field("captured")}
-  %captured = load ptr, ptr %captured.p, align 8
-  %count.p = {_field("count")}
-  %count = load i64, ptr %count.p, align 8
-  %next.p = {_field("next")}"""
-
 _POOL = f"""
-@{THREADS} = external global i64, align 8
-@{STOPPED} = global i64 0, align 8
 @process = internal global i64 0, align 8
 @mutex = internal global [{_ROOM} x i8] zeroinitializer, align 64
 @is.work = internal global [{_ROOM} x i8] zeroinitializer, align 64
 @is.done = internal global [{_ROOM} x i8] zeroinitializer, align 64
 @current = internal global ptr null, align 8
+@offers = internal global i64 0, align 64
 @workers = internal global i64 0, align 8
 @handles = internal global [{_MOST_WORKERS} x i64] zeroinitializer, align 8
 
@@ -93,7 +87,6 @@ declare i32 @getpid() nounwind
 declare i32 @pthread_create(ptr, ptr, ptr, ptr) nounwind
 declare i32 @pthread_join(i64, ptr) nounwind
 declare i32 @pthread_mutex_init(ptr, ptr) nounwind
-declare i32 @pthread_mutex_lock(ptr) nounwind
 declare i32 @pthread_mutex_unlock(ptr) nounwind
 declare i32 @pthread_cond_init(ptr, ptr) nounwind
 declare i32 @pthread_cond_wait(ptr, ptr) nounwind
@@ -112,10 +105,6 @@ entry:
   store ptr %task, ptr %task.p, align 8
   %captured.p = {_field("captured")}
   store ptr %captured, ptr %captured.p, align 8
-  %count.p = {_field("count")}
-  store i64 %count, ptr %count.p, align 8
-  %next.p = {_field("next")}
-  store i64 0, ptr %next.p, align 8
   %seats.p = {_field("seats")}
   store i64 0, ptr %seats.p, align 8
   %running.p = {_field("running")}
@@ -133,13 +122,29 @@ small:
   %small.code = select i1 %is.whole, i32 0, i32 {INTERRUPTED}
   ret i32 %small.code
 share:
+  %share.count.p = {_field("share.count")}
+  store i64 %most, ptr %share.count.p, align 8
+  br label %divide
+divide:
+  %s = phi i64 [ 0, %share ], [ %following, %divide ]
+  %first = phi i64 [ 0, %share ], [ %end, %divide ]
+  %following = add nuw nsw i64 %s, 1
+  %blocks.before = mul i64 %following, %count
+  %end = udiv i64 %blocks.before, %most
+  %next.p = {_field("shares")}, i64 %s, i32 0
+  store i64 %first, ptr %next.p, align 8
+  %end.p = {_field("shares")}, i64 %s, i32 1
+  store i64 %end, ptr %end.p, align 8
+  %is.divided = icmp eq i64 %following, %most
+  br i1 %is.divided, label %divided, label %divide
+divided:
   %is.alone = icmp slt i64 %helpers, 1
   br i1 %is.alone, label %unshared, label %ask
 ask:
   %is.ours = call i1 @is.ours()
   br i1 %is.ours, label %offer, label %unshared
 offer:
-  %locked = call i32 @pthread_mutex_lock(ptr @mutex)
+  call void @{ENTER}(ptr @mutex)
   %other = load ptr, ptr @current, align 8
   %is.free = icmp eq ptr %other, null
   br i1 %is.free, label %hire, label %occupied
@@ -151,16 +156,27 @@ hire:
   %seats = call i64 @llvm.smin.i64(i64 %hired, i64 %helpers)
   store i64 %seats, ptr %seats.p, align 8
   store ptr %job, ptr @current, align 8
+  %offered = atomicrmw add ptr @offers, i64 1 release
   %told = call i32 @pthread_cond_broadcast(ptr @is.work)
   %left = call i32 @pthread_mutex_unlock(ptr @mutex)
-  %shared.code = call i32 @run(ptr %job)
-  %locked.again = call i32 @pthread_mutex_lock(ptr @mutex)
+  %shared.code = call i32 @run(ptr %job, i64 0)
+  call void @{ENTER}(ptr @mutex)
   store ptr null, ptr @current, align 8
+  %may.spin = call i1 @{MAY_SPIN}(i64 0)
   br label %look
 look:
-  %running = load i64, ptr %running.p, align 8
+  %has.spun = phi i1 [ false, %hire ], [ %has.spun, %wait ], [ true, %spin ]
+  %running = load atomic i64, ptr %running.p monotonic, align 8
   %is.over = icmp eq i64 %running, 0
-  br i1 %is.over, label %over, label %wait
+  br i1 %is.over, label %over, label %decide
+decide:
+  %has.to.sleep = select i1 %may.spin, i1 %has.spun, i1 true
+  br i1 %has.to.sleep, label %wait, label %spin
+spin:
+  %let.go = call i32 @pthread_mutex_unlock(ptr @mutex)
+  call void @{SPIN}(ptr %running.p, i64 %running)
+  call void @{ENTER}(ptr @mutex)
+  br label %look
 wait:
   %woken = call i32 @pthread_cond_wait(ptr @is.done, ptr @mutex)
   br label %look
@@ -168,27 +184,54 @@ over:
   %left.again = call i32 @pthread_mutex_unlock(ptr @mutex)
   ret i32 %shared.code
 unshared:
-  %code = call i32 @run(ptr %job)
+  %code = call i32 @run(ptr %job, i64 0)
   ret i32 %code
 }}
 
-; The caller's share: blocks until there are none left, and a look for signals after each.
-define internal i32 @run(ptr %job) nounwind noinline {{
+; What a thread does for a job: the blocks of its own share, then those left of the others. The caller's number is 0; it
+; looks for signals after each block. A worker leaves when there are to be none.
+define internal i32 @run(ptr %job, i64 %me) nounwind noinline {{
 entry:
-{_JOB_READ}
-  br label %take
+  %task.p = {_field("task")}
+  %task = load ptr, ptr %task.p, align 8
+  %captured.p = {_field("captured")}
+  %captured = load ptr, ptr %captured.p, align 8
+  %share.count.p = {_field("share.count")}
+  %share.count = load i64, ptr %share.count.p, align 8
+  %left.p = {_field("is.left")}
+  %is.caller = icmp eq i64 %me, 0
+  br label %share
+share:
+  %tried = phi i64 [ 0, %entry ], [ %more, %empty ]
+  %sum = add i64 %me, %tried
+  %s = urem i64 %sum, %share.count
+  %next.p = {_field("shares")}, i64 %s, i32 0
+  %end.p = {_field("shares")}, i64 %s, i32 1
+  %end = load i64, ptr %end.p, align 8
+  br label %ask
+ask:
+  %left = load atomic i64, ptr %left.p monotonic, align 8
+  %stopped = load atomic i64, ptr @{STOPPED} monotonic, align 8
+  %stopped.me = select i1 %is.caller, i64 0, i64 %stopped
+  %why = or i64 %left, %stopped.me
+  %goes.on = icmp eq i64 %why, 0
+  br i1 %goes.on, label %take, label %leave
 take:
   %i = atomicrmw add ptr %next.p, i64 1 acq_rel
-  %is.some = icmp slt i64 %i, %count
-  br i1 %is.some, label %block, label %done
+  %is.some = icmp slt i64 %i, %end
+  br i1 %is.some, label %block, label %empty
 block:
-  %end = add nsw i64 %i, 1
-  call void %task(ptr %captured, i64 %i, i64 %end, ptr %job)
+  %behind = add nsw i64 %i, 1
+  call void %task(ptr %captured, i64 %i, i64 %behind, ptr %job)
+  br i1 %is.caller, label %poll, label %ask
+poll:
   %budget = call i64 @{PARALLEL_POLL}(ptr %job)
-  %is.quiet = icmp ne i64 %budget, 0
-  br i1 %is.quiet, label %take, label %stop
-stop:
-  store atomic i64 %count, ptr %next.p release, align 8
+  br label %ask
+empty:
+  %more = add i64 %tried, 1
+  %is.all = icmp eq i64 %more, %share.count
+  br i1 %is.all, label %done, label %share
+leave:
   ret i32 {INTERRUPTED}
 done:
   ret i32 0
@@ -216,16 +259,19 @@ go:
   ret i64 {FIRST_BUDGET}
 }}
 
-; A worker: takes seats at jobs, until there are to be no workers.
-define internal ptr @work(ptr %unused) nounwind {{
+; A worker, of a number above 0: takes seats at jobs, until there are to be no workers.
+define internal ptr @work(ptr %number) nounwind {{
 entry:
-  %locked = call i32 @pthread_mutex_lock(ptr @mutex)
+  %me = ptrtoint ptr %number to i64
+  call void @{ENTER}(ptr @mutex)
   br label %look
 look:
+  %has.spun = phi i1 [ false, %entry ], [ true, %spin ], [ false, %sleep ], [ false, %sit ]
   %stopped = load atomic i64, ptr @{STOPPED} monotonic, align 8
   %is.stopped = icmp ne i64 %stopped, 0
   br i1 %is.stopped, label %leave, label %find
 find:
+  %offers = load atomic i64, ptr @offers monotonic, align 8
   %job = load ptr, ptr @current, align 8
   %is.none = icmp eq ptr %job, null
   br i1 %is.none, label %wait, label %see
@@ -235,35 +281,30 @@ see:
   %is.full = icmp slt i64 %seats, 1
   br i1 %is.full, label %wait, label %sit
 wait:
+  %may.spin = call i1 @{MAY_SPIN}(i64 %me)
+  %has.to.sleep = select i1 %may.spin, i1 %has.spun, i1 true
+  br i1 %has.to.sleep, label %sleep, label %spin
+spin:
+  %let.go = call i32 @pthread_mutex_unlock(ptr @mutex)
+  call void @{SPIN}(ptr @offers, i64 %offers)
+  call void @{ENTER}(ptr @mutex)
+  br label %look
+sleep:
   %woken = call i32 @pthread_cond_wait(ptr @is.work, ptr @mutex)
   br label %look
 sit:
   %fewer = sub i64 %seats, 1
   store i64 %fewer, ptr %seats.p, align 8
   %running.p = {_field("running")}
-  %running = load i64, ptr %running.p, align 8
+  %running = load atomic i64, ptr %running.p monotonic, align 8
   %more = add i64 %running, 1
-  store i64 %more, ptr %running.p, align 8
+  store atomic i64 %more, ptr %running.p monotonic, align 8
   %unlocked = call i32 @pthread_mutex_unlock(ptr @mutex)
-{_JOB_READ}
-  br label %ask
-ask:
-  %now = load atomic i64, ptr @{STOPPED} monotonic, align 8
-  %goes.on = icmp eq i64 %now, 0
-  br i1 %goes.on, label %take, label %rise
-take:
-  %i = atomicrmw add ptr %next.p, i64 1 acq_rel
-  %is.some = icmp slt i64 %i, %count
-  br i1 %is.some, label %block, label %rise
-block:
-  %end = add nsw i64 %i, 1
-  call void %task(ptr %captured, i64 %i, i64 %end, ptr %job)
-  br label %ask
-rise:
-  %locked.again = call i32 @pthread_mutex_lock(ptr @mutex)
-  %running.now = load i64, ptr %running.p, align 8
+  %code = call i32 @run(ptr %job, i64 %me)
+  call void @{ENTER}(ptr @mutex)
+  %running.now = load atomic i64, ptr %running.p monotonic, align 8
   %less = sub i64 %running.now, 1
-  store i64 %less, ptr %running.p, align 8
+  store atomic i64 %less, ptr %running.p release, align 8
   %told = call i32 @pthread_cond_broadcast(ptr @is.done)
   br label %look
 leave:
@@ -317,12 +358,13 @@ start:
   %filled = call i32 @sigfillset(ptr %all)
   %blocked = call i32 @pthread_sigmask(i32 {signal.SIG_SETMASK.value}, ptr %all, ptr %before)
   %handle = getelementptr inbounds [{_MOST_WORKERS} x i64], ptr @handles, i64 0, i64 %workers
-  %failed = call i32 @pthread_create(ptr %handle, ptr null, ptr @work, ptr null)
+  %more = add i64 %workers, 1
+  %number = inttoptr i64 %more to ptr
+  %failed = call i32 @pthread_create(ptr %handle, ptr null, ptr @work, ptr %number)
   %restored = call i32 @pthread_sigmask(i32 {signal.SIG_SETMASK.value}, ptr %before, ptr null)
   %is.started = icmp eq i32 %failed, 0
   br i1 %is.started, label %count, label %done
 count:
-  %more = add i64 %workers, 1
   store i64 %more, ptr @workers, align 8
   br label %look
 done:
@@ -339,7 +381,7 @@ entry:
   %is.mine = icmp eq i64 %owner, %me
   br i1 %is.mine, label %stop, label %done
 stop:
-  %locked = call i32 @pthread_mutex_lock(ptr @mutex)
+  call void @{ENTER}(ptr @mutex)
   %workers = load i64, ptr @workers, align 8
   store i64 0, ptr @workers, align 8
   %told = call i32 @pthread_cond_broadcast(ptr @is.work)
@@ -364,4 +406,4 @@ done:
 def pool_text() -> str:
     """The whole text, including what it needs of the runtime. The number of threads is a symbol, THREADS."""
     definitions, declarations = runtime_text(["mlirad.poll"])
-    return "\n".join([_POOL, *definitions, *declarations.values(), ""])
+    return "\n".join([WAITING, _POOL, *definitions, *declarations.values(), ""])

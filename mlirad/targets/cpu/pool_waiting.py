@@ -1,0 +1,107 @@
+"""How the threads of the pool wait for one another, in LLVM IR: they look again and again for a while, and then sleep.
+
+Reads: the numbers of threads and processors. Writes: text. Leaves: nothing.
+
+Waking a thread whose processor sleeps takes tens of microseconds, on virtual machines more than a hundred, and one call
+often has a shared loop every few microseconds. So a thread that waits looks for up to SPINNING nanoseconds first. It
+does not if there are more threads than processors, because it would take time from those that it waits for.
+"""
+
+from __future__ import annotations
+
+import platform
+
+STOPPED = "mlirad_workers_are_stopped"
+THREADS = "mlirad_threads"
+PROCESSORS = "mlirad_processors"
+ENTER = "enter"
+"""Locks a mutex, which is never locked for long."""
+MAY_SPIN = "may.spin"
+"""Whether a thread of a number looks before it sleeps."""
+SPIN = "spin"
+"""Looks at a number until it is not the one given, workers are to end, or some time has passed."""
+
+SPINNING = 100_000
+_LOOKS = 16  # between two looks at the clock
+_TRIES = 100
+_MONOTONIC = 1  # of the clocks
+_IS_X86 = platform.machine() in ("x86_64", "AMD64")
+_PAUSE = "call void @llvm.x86.sse2.pause()" if _IS_X86 else ""  # lets the other thread of the same core run
+
+WAITING = f"""
+@{THREADS} = external global i64, align 8
+@{STOPPED} = global i64 0, align 8
+@{PROCESSORS} = global i64 0, align 8
+
+declare i32 @pthread_mutex_lock(ptr) nounwind
+declare i32 @pthread_mutex_trylock(ptr) nounwind
+{"declare void @llvm.x86.sse2.pause()" if _IS_X86 else ""}
+
+define internal void @{ENTER}(ptr %mutex) nounwind noinline {{
+entry:
+  br label %try
+try:
+  %k = phi i64 [ 0, %entry ], [ %more, %again ]
+  %failed = call i32 @pthread_mutex_trylock(ptr %mutex)
+  %has = icmp eq i32 %failed, 0
+  br i1 %has, label %done, label %again
+again:
+  {_PAUSE}
+  %more = add i64 %k, 1
+  %is.long = icmp eq i64 %more, {_TRIES}
+  br i1 %is.long, label %sleep, label %try
+sleep:
+  %locked = call i32 @pthread_mutex_lock(ptr %mutex)
+  br label %done
+done:
+  ret void
+}}
+
+define internal i1 @{MAY_SPIN}(i64 %me) nounwind {{
+entry:
+  %threads = load atomic i64, ptr @{THREADS} monotonic, align 8
+  %processors = load atomic i64, ptr @{PROCESSORS} monotonic, align 8
+  %is.needed = icmp slt i64 %me, %threads
+  %has.room = icmp sle i64 %threads, %processors
+  %both = and i1 %is.needed, %has.room
+  ret i1 %both
+}}
+
+define internal i64 @clock() nounwind noinline {{
+entry:
+  %time = alloca [2 x i64], align 8
+  %failed = call i32 @clock_gettime(i32 {_MONOTONIC}, ptr %time)
+  %seconds = load i64, ptr %time, align 8
+  %rest.p = getelementptr inbounds i8, ptr %time, i64 8
+  %rest = load i64, ptr %rest.p, align 8
+  %whole = mul i64 %seconds, 1000000000
+  %now = add i64 %whole, %rest
+  ret i64 %now
+}}
+
+define internal void @{SPIN}(ptr %place, i64 %value) nounwind noinline {{
+entry:
+  %start = call i64 @clock()
+  br label %look
+look:
+  %k = phi i64 [ 1, %entry ], [ 1, %read ], [ %more, %again ]
+  %found = load atomic i64, ptr %place acquire, align 8
+  %is.same = icmp eq i64 %found, %value
+  %stopped = load atomic i64, ptr @{STOPPED} monotonic, align 8
+  %is.on = icmp eq i64 %stopped, 0
+  %waits = and i1 %is.same, %is.on
+  br i1 %waits, label %again, label %done
+again:
+  {_PAUSE}
+  %more = add i64 %k, 1
+  %is.time = icmp ugt i64 %k, {_LOOKS}
+  br i1 %is.time, label %read, label %look
+read:
+  %now = call i64 @clock()
+  %passed = sub i64 %now, %start
+  %is.over = icmp sgt i64 %passed, {SPINNING}
+  br i1 %is.over, label %done, label %look
+done:
+  ret void
+}}
+"""
