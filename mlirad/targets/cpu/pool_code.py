@@ -21,6 +21,7 @@ runs its blocks alone. The data of a call is on its own stack, so calls do not d
 
 Workers are threads of the C library, which block all signals and never touch Python. They are started by the first
 call that has work for them. A worker without work, and a caller whose blocks are taken, wait as pool_waiting.py says.
+Workers that sleep are woken only if that is worth its time: see `consider.waking`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import signal
 
 from mlirad.options import MOST_THREADS
 from mlirad.targets.cpu.call_context import FIRST_BUDGET, INTERRUPTED, PARALLEL_FOR, PARALLEL_POLL
-from mlirad.targets.cpu.pool_waiting import ENTER, MAY_SPIN, SPIN, STOPPED, THREADS, WAITING
+from mlirad.targets.cpu.pool_waiting import CLOCK, ENTER, MAY_SPIN, SPIN, SPINNING, STOPPED, THREADS, WAITING
 from mlirad.targets.cpu.runtime import runtime_text
 
 STOP = "mlirad_stop_workers"
@@ -52,10 +53,11 @@ PTHREAD = (
 _MOST_WORKERS = MOST_THREADS - 1
 _ROOM = 128  # bytes: more than any C library's mutex, condition or signal set needs
 
+_WORTH_WAKING = 2 * SPINNING  # nanoseconds of work: about twice what it takes until a sleeping worker has begun
 _SHARE = "{ i64, i64 }"  # of the blocks: the next one, which is claimed by an atomic add, and the end
 
 # A job: a call's task, and its progress. `is.left` is set by the caller when it gives up; `seats` and `running` are
-# guarded by the mutex.
+# guarded by the mutex; `sleepers` says whether some could be woken, `own` counts the caller's blocks.
 _FIELDS = {
     "task": "ptr",
     "captured": "ptr",
@@ -63,6 +65,10 @@ _FIELDS = {
     "seats": "i64",
     "running": "i64",
     "is.left": "i64",
+    "count": "i64",
+    "start": "i64",
+    "own": "i64",
+    "sleepers": "i64",
     "share.count": "i64",
     "shares": f"[{MOST_THREADS} x {_SHARE}]",
 }
@@ -80,6 +86,9 @@ _POOL = f"""
 @is.done = internal global [{_ROOM} x i8] zeroinitializer, align 64
 @current = internal global ptr null, align 8
 @offers = internal global i64 0, align 64
+@sleepers = internal global i64 0, align 64
+@last.end = internal global i64 0, align 8
+@alone = internal global i64 0, align 8
 @workers = internal global i64 0, align 8
 @handles = internal global [{_MOST_WORKERS} x i64] zeroinitializer, align 8
 
@@ -122,6 +131,12 @@ small:
   %small.code = select i1 %is.whole, i32 0, i32 {INTERRUPTED}
   ret i32 %small.code
 share:
+  %count.p = {_field("count")}
+  store i64 %count, ptr %count.p, align 8
+  %own.p = {_field("own")}
+  store i64 0, ptr %own.p, align 8
+  %sleepers.p = {_field("sleepers")}
+  store i64 0, ptr %sleepers.p, align 8
   %share.count.p = {_field("share.count")}
   store i64 %most, ptr %share.count.p, align 8
   br label %divide
@@ -157,11 +172,29 @@ hire:
   store i64 %seats, ptr %seats.p, align 8
   store ptr %job, ptr @current, align 8
   %offered = atomicrmw add ptr @offers, i64 1 release
-  %told = call i32 @pthread_cond_broadcast(ptr @is.work)
+  %sleepers = load i64, ptr @sleepers, align 8
+  store i64 %sleepers, ptr %sleepers.p, align 8
+  %start = call i64 @{CLOCK}()
+  %start.p = {_field("start")}
+  store i64 %start, ptr %start.p, align 8
+  %last.end = load i64, ptr @last.end, align 8
+  %gap = sub i64 %start, %last.end
+  %alone.before = load i64, ptr @alone, align 8
+  %is.near = icmp slt i64 %gap, {SPINNING}
+  %alone = select i1 %is.near, i64 %alone.before, i64 0
+  store i64 %alone, ptr @alone, align 8
   %left = call i32 @pthread_mutex_unlock(ptr @mutex)
   %shared.code = call i32 @run(ptr %job, i64 0)
   call void @{ENTER}(ptr @mutex)
   store ptr null, ptr @current, align 8
+  %seats.left = load i64, ptr %seats.p, align 8
+  %has.helpers = icmp eq i64 %seats.left, 0
+  %now = call i64 @{CLOCK}()
+  store i64 %now, ptr @last.end, align 8
+  %passed = sub i64 %now, %start
+  %sum = add i64 %alone, %passed
+  %alone.now = select i1 %has.helpers, i64 0, i64 %sum
+  store i64 %alone.now, ptr @alone, align 8
   %may.spin = call i1 @{MAY_SPIN}(i64 0)
   br label %look
 look:
@@ -226,6 +259,7 @@ block:
   br i1 %is.caller, label %poll, label %ask
 poll:
   %budget = call i64 @{PARALLEL_POLL}(ptr %job)
+  call void @consider.waking(ptr %job)
   br label %ask
 empty:
   %more = add i64 %tried, 1
@@ -235,6 +269,42 @@ leave:
   ret i32 {INTERRUPTED}
 done:
   ret i32 0
+}}
+
+; After a block, by the caller: wakes workers, if the rest would take it long, or it has worked long without them in this
+; and the calls just before.
+define internal void @consider.waking(ptr %job) nounwind noinline {{
+entry:
+  %sleepers.p = {_field("sleepers")}
+  %sleepers = load i64, ptr %sleepers.p, align 8
+  %is.none = icmp eq i64 %sleepers, 0
+  br i1 %is.none, label %done, label %estimate
+estimate:
+  %own.p = {_field("own")}
+  %own.before = load i64, ptr %own.p, align 8
+  %own = add i64 %own.before, 1
+  store i64 %own, ptr %own.p, align 8
+  %count.p = {_field("count")}
+  %count = load i64, ptr %count.p, align 8
+  %rest = sub i64 %count, %own
+  %start.p = {_field("start")}
+  %start = load i64, ptr %start.p, align 8
+  %now = call i64 @{CLOCK}()
+  %passed = sub i64 %now, %start
+  %each = udiv i64 %passed, %own
+  %coming = mul i64 %each, %rest
+  %alone = load i64, ptr @alone, align 8
+  %sum = add i64 %alone, %coming
+  %is.worth.it = icmp sge i64 %sum, {_WORTH_WAKING}
+  br i1 %is.worth.it, label %wake, label %done
+wake:
+  store i64 0, ptr %sleepers.p, align 8
+  call void @{ENTER}(ptr @mutex)
+  %told = call i32 @pthread_cond_broadcast(ptr @is.work)
+  %left = call i32 @pthread_mutex_unlock(ptr @mutex)
+  br label %done
+done:
+  ret void
 }}
 
 ; After some work at a job, by whoever is at it: the next budget, or 0 if the call is given up.
@@ -290,7 +360,13 @@ spin:
   call void @{ENTER}(ptr @mutex)
   br label %look
 sleep:
+  %sleepers = load i64, ptr @sleepers, align 8
+  %one.more = add i64 %sleepers, 1
+  store i64 %one.more, ptr @sleepers, align 8
   %woken = call i32 @pthread_cond_wait(ptr @is.work, ptr @mutex)
+  %sleepers.now = load i64, ptr @sleepers, align 8
+  %one.less = sub i64 %sleepers.now, 1
+  store i64 %one.less, ptr @sleepers, align 8
   br label %look
 sit:
   %fewer = sub i64 %seats, 1
@@ -333,6 +409,7 @@ make:
   %c = call i32 @pthread_cond_init(ptr @is.done, ptr null)
   store ptr null, ptr @current, align 8
   store i64 0, ptr @workers, align 8
+  store i64 0, ptr @sleepers, align 8
   store atomic i64 %me, ptr @process release, align 8
   br label %yes
 yes:

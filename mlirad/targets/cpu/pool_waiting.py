@@ -14,6 +14,8 @@ import platform
 STOPPED = "mlirad_workers_are_stopped"
 THREADS = "mlirad_threads"
 PROCESSORS = "mlirad_processors"
+CLOCK = "clock"
+"""The time in nanoseconds."""
 ENTER = "enter"
 """Locks a mutex, which is never locked for long."""
 MAY_SPIN = "may.spin"
@@ -67,7 +69,7 @@ entry:
   ret i1 %both
 }}
 
-define internal i64 @clock() nounwind noinline {{
+define internal i64 @{CLOCK}() nounwind noinline {{
 entry:
   %time = alloca [2 x i64], align 8
   %failed = call i32 @clock_gettime(i32 {_MONOTONIC}, ptr %time)
@@ -81,7 +83,7 @@ entry:
 
 define internal void @{SPIN}(ptr %place, i64 %value) nounwind noinline {{
 entry:
-  %start = call i64 @clock()
+  %start = call i64 @{CLOCK}()
   br label %look
 look:
   %k = phi i64 [ 1, %entry ], [ 1, %read ], [ %more, %again ]
@@ -97,7 +99,7 @@ again:
   %is.time = icmp ugt i64 %k, {_LOOKS}
   br i1 %is.time, label %read, label %look
 read:
-  %now = call i64 @clock()
+  %now = call i64 @{CLOCK}()
   %passed = sub i64 %now, %start
   %is.over = icmp sgt i64 %passed, {SPINNING}
   br i1 %is.over, label %done, label %look
