@@ -41,8 +41,8 @@ CALL = 32
 CHECK = 4
 """A check that passes, or the growth of an array that has room."""
 
-SHARED = 1 << 20
-"""What a thread takes at a time: some 100 microseconds, which are many times what it takes to wake it."""
+SHARED = 1 << 17
+"""What a thread takes at a time: some 10 microseconds, which are many times what it takes to begin if it is awake."""
 
 WORK = "mlirad.work"
 """On a call of a function that does not poll for signals: an upper bound of its cost."""

@@ -9,7 +9,7 @@ dimension gives one result per block, and these are combined in order.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -26,6 +26,7 @@ from mlirad.lowering.to_loops.loop_schedule import TILE, order_of
 from mlirad.lowering.to_loops.partial_results import MOST_BLOCKS, make_partials, partial_results_of
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.register_tiles import BLOCK_ROWS
+from mlirad.lowering.to_loops.products.windowed_factor import WindowedFactor
 
 BLOCK = cost.SHARED
 """The work of a block."""
@@ -72,7 +73,7 @@ def cut_of(nest: Nest, body: Body, product: Contraction | None, builder: LoopBui
 def _partial_cut(nest: Nest, body: Body, point: int, builder: LoopBuilder) -> Cut | None:
     """A cut along the longest reduced dimension."""
     reduced = [
-        d for d in nest.live if not all(d in out.dimensions for out in nest.outputs) and _is_on_one_axis(nest, d)
+        d for d in nest.live if not all(d in out.dimensions for out in nest.outputs) and _is_on_one_axis(nest.operands, d)
     ]
     if not reduced:
         return None
@@ -96,7 +97,7 @@ def _cut_of_product(nest: Nest, product: Contraction, builder: LoopBuilder) -> C
     def cut(d: int, unit: int) -> Cut | None:
         if not _is_independent(nest, d):
             return None
-        return _cut(nest, d, 1, unit, builder)
+        return _cut(nest, d, 1, unit, builder, 2 * BLOCK)
 
     for d in product.others:
         if d in product.c.dimensions and not _is_shorter(nest, d, TILE) and (found := cut(d, 1)):
@@ -115,16 +116,36 @@ def _cut_of_product(nest: Nest, product: Contraction, builder: LoopBuilder) -> C
     )
 
 
-def _cut(nest: Nest, d: int, point: int, unit: int, builder: LoopBuilder) -> Cut | None:
-    """A cut along d, in blocks of a multiple of `unit`. point: the work of one point."""
+def cut_of_windows(nest: Nest, product: Contraction, windows: WindowedFactor, builder: LoopBuilder) -> Cut | None:
+    """A cut of a product with windows: along one of several products, else along many columns, else in rows."""
+    operands = product.a, product.b, product.c
+
+    def cut(d: int, unit: int) -> Cut | None:
+        return _cut(nest, d, 1, unit, builder, 2 * BLOCK)
+
+    for d in product.others:
+        is_apart = d in product.c.dimensions and nest.sizes[d] != 1 and _is_on_one_axis(operands, d)
+        if is_apart and (found := cut(d, 1)):
+            return found
+    rows, columns = nest.sizes[product.i], nest.sizes[product.j]
+    if windows.is_left and _known(columns) >= _COLUMNS and (found := cut(product.j, _COLUMNS // 4)):
+        return found
+    if not isinstance(rows, int) or rows < 2 * TILE:
+        return None
+    return cut(product.i, -(-rows // (2 * max(1, rows // BLOCK_ROWS))))
+
+
+def _cut(nest: Nest, d: int, point: int, unit: int, builder: LoopBuilder, work: int | None = None) -> Cut | None:
+    """A cut along d, in blocks of a multiple of `unit`. point: the work of one point; work: that of a block."""
+    block = work or BLOCK
     size = nest.sizes[d]
     inner = [each for other, each in enumerate(nest.sizes) if other != d]
     known = point * prod(each for each in inner if isinstance(each, int))
     unknown = [each for each in inner if not isinstance(each, int)]
-    least = -(-BLOCK // (known * unit)) * unit
+    least = -(-block // (known * unit)) * unit
     if isinstance(size, int) and not unknown:
-        return Cut(d, least) if least < size and known * size >= 2 * BLOCK else None
-    step: Index = max(1, BLOCK // known)
+        return Cut(d, least) if least < size and known * size >= 2 * block else None
+    step: Index = max(1, block // known)
     for each in unknown:
         step = builder.divide(step, builder.maximum(each, 1))
     if unknown:
@@ -162,6 +183,29 @@ def in_blocks(nest: Nest, body: Body, product: Contraction | None, cut: Cut, bui
         partials.end()
 
 
+EmitWindows = Callable[[Nest, Contraction, WindowedFactor], None]
+
+
+def windows_in_blocks(
+    nest: Nest, product: Contraction, windows: WindowedFactor, cut: Cut, builder: LoopBuilder, emit: EmitWindows
+) -> None:
+    """Apply `emit` to each block of a product with windows."""
+    d, size = cut.dimension, nest.sizes[cut.dimension]
+    is_even = isinstance(size, int) and isinstance(cut.step, int) and size % cut.step == 0
+    is_along_windows = windows.is_left and d == product.i
+
+    def block(start: Index) -> None:
+        count = cut.step if is_even else builder.minimum(cut.step, builder.subtract(size, start))
+        sizes = tuple(count if each == d else size for each, size in enumerate(nest.sizes))
+        a = product.a if is_along_windows else _part(product.a, d, start, count, builder)
+        b, c = (_part(operand, d, start, count, builder) for operand in (product.b, product.c))
+        read = replace(windows, first_row=start) if is_along_windows else windows
+        part = replace(nest, sizes=sizes, starts={**nest.starts, d: start})
+        emit(part, replace(product, a=a, b=b, c=c), read)
+
+    builder.parallel(size, cut.step, block)
+
+
 def _part(operand: Operand, d: int, start: Index, count: Index, builder: LoopBuilder) -> Operand:
     """The part of an operand that a block accesses."""
     if d not in operand.dimensions:
@@ -194,12 +238,12 @@ def _dialect(op: Operation) -> str:
 def _is_independent(nest: Nest, d: int) -> bool:
     """Whether each point along d writes its own elements."""
     is_loop = nest.is_parallel[d] and nest.sizes[d] != 1
-    return is_loop and _is_on_one_axis(nest, d) and all(d in out.dimensions for out in nest.outputs)
+    return is_loop and _is_on_one_axis(nest.operands, d) and all(d in out.dimensions for out in nest.outputs)
 
 
-def _is_on_one_axis(nest: Nest, d: int) -> bool:
+def _is_on_one_axis(operands: Iterable[Operand], d: int) -> bool:
     """Whether every operand has d on a single axis, which is cut, or on none."""
-    for operand in nest.operands:
+    for operand in operands:
         subscripts = [subscript for subscript in operand.subscripts if subscript.terms.get(d)]
         if len(subscripts) > 1 or any(subscript.atom != d for subscript in subscripts):
             return False

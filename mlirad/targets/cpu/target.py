@@ -73,7 +73,7 @@ class CpuTarget(Target):
         )
 
     def _to_linalg(self, module: ModuleOp) -> ModuleOp:
-        return _passes(lambda: _linalg(self.parallel, self.fastmath))(module)
+        return _passes(lambda: _linalg(self.fastmath))(module)
 
     def _to_buffers(self, module: ModuleOp) -> ModuleOp:
         return _passes(lambda: _bufferized(self.parallel))(module)
@@ -143,7 +143,7 @@ def _assemble(text: str) -> str:
     return assemble(text)
 
 
-def _linalg(parallel: bool, fastmath: bool) -> list[ModulePass]:
+def _linalg(fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.clean_up.lay_out_arrays import LayOutArrays
     from mlirad.lowering.to_linalg.delay_clears import DelayClears
     from mlirad.lowering.to_linalg.drop_overwritten_fills import DropOverwrittenFills
@@ -158,7 +158,6 @@ def _linalg(parallel: bool, fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.widen_halves import WidenHalves
 
     writes = [DropUnreadWrites(), DelayClears(), GatherSlices(), ReadWrittenSlices(), DropOverwrittenFills()]
-    folding = () if parallel else (FoldWindows(),)  # threads share products, but not those of windows
     return [
         WidenHalves(),
         ExchangeLoops(),
@@ -166,7 +165,7 @@ def _linalg(parallel: bool, fastmath: bool) -> list[ModulePass]:
         *writes,
         FillBorders(),
         NdToLinalg(fastmath=fastmath),
-        *folding,
+        FoldWindows(),
         MergeNests(),
     ]
 

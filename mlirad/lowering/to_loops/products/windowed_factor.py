@@ -34,6 +34,8 @@ class WindowedFactor:
     sizes: Mapping[int, int]
     """Of these dimensions."""
     is_left: bool = False
+    first_row: Index = 0
+    """Of the part of the rows that are multiplied."""
 
     @property
     def depth(self) -> int:
@@ -73,7 +75,7 @@ class WindowedFactor:
 
     def row(self, builder: LoopBuilder, number: Index) -> dict[int, Index]:
         """The subscripts of a row."""
-        return self._split(builder, number, self.rows)
+        return self._split(builder, builder.add(self.first_row, number), self.rows)
 
     def _split(self, builder: LoopBuilder, number: Index, dimensions: Sequence[int]) -> dict[int, Index]:
         """A number that counts through all of these dimensions, as their subscripts."""
