@@ -106,14 +106,20 @@ def _cut_of_product(nest: Nest, product: Contraction, builder: LoopBuilder) -> C
     inner = prod(_known(size) for d, size in enumerate(sizes) if d != product.i)
     for unit in (4 * BLOCK_ROWS, 2 * BLOCK_ROWS):
         if isinstance(rows, int) and rows >= 4 * unit and unit * inner <= _LONGEST:
-            return cut(product.i, unit)
+            return cut(product.i, _even(rows, unit))
     if isinstance(columns, int) and columns % _COLUMNS == 0 and (found := cut(product.j, _COLUMNS)):
         return found
     if any(not isinstance(size, int) for size in sizes):
         return cut(product.i, BLOCK_ROWS)
-    return cut(
-        product.i, 8 if BLOCK_ROWS * inner > _LONGEST else BLOCK_ROWS if _known(rows) >= 2 * BLOCK_ROWS else TILE
-    )
+    if BLOCK_ROWS * inner > _LONGEST:
+        return cut(product.i, 8)
+    return cut(product.i, _even(_known(rows), BLOCK_ROWS) if _known(rows) >= 2 * BLOCK_ROWS else TILE)
+
+
+def _even(rows: int, fewest: int) -> int:
+    """The rows of a block, about as many as `fewest` or more: an even number of blocks keeps two threads busy."""
+    blocks = 2 * max(1, rows // (2 * fewest))
+    return -(-rows // (4 * blocks)) * 4
 
 
 def cut_of_windows(nest: Nest, product: Contraction, windows: WindowedFactor, builder: LoopBuilder) -> Cut | None:
@@ -132,7 +138,7 @@ def cut_of_windows(nest: Nest, product: Contraction, windows: WindowedFactor, bu
         return found
     if not isinstance(rows, int) or rows < 2 * TILE:
         return None
-    return cut(product.i, -(-rows // (2 * max(1, rows // BLOCK_ROWS))))
+    return cut(product.i, _even(rows, BLOCK_ROWS // 2))
 
 
 def _cut(nest: Nest, d: int, point: int, unit: int, builder: LoopBuilder, work: int | None = None) -> Cut | None:

@@ -85,3 +85,25 @@ def test_products_in_blocks_have_the_bits_of_one_thread(monkeypatch: pytest.Monk
         for threads in (3, 1, 2):
             mlirad.set_num_threads(threads)
             np.testing.assert_array_equal(shared(x, y), expected)
+
+
+def test_products_of_windows_have_the_bits_of_one_thread() -> None:
+    """Their blocks are groups, or rows: for the gradient by the weights, parts of channels and taps."""
+    rng = np.random.default_rng(5)
+    for x, w, groups in ((3, 11, 13), (9, 3, 5), 1), ((2, 12, 9), (6, 4, 3), 3):
+        image, weights = rng.normal(size=(2, x[0] * groups, *x[1:])), rng.normal(size=(w[0], x[0], w[1], w[2]))
+
+        def loss(image: Any, weights: Any, groups: int = groups) -> Any:
+            y = nn.conv2d(image, weights, groups=groups)
+            return np.sum(y * y * y, axis=(2, 3)), y
+
+        def gradient(*, parallel: bool, loss: Any = loss) -> Any:
+            pull = mlirad.grad(lambda image, weights: np.sum(loss(image, weights)[1] ** 3), (0, 1), parallel=parallel)
+            return pull
+
+        shared, expected = gradient(parallel=True), gradient(parallel=False)(image, weights)
+        assert "scf.parallel" in shared.lower(image, weights).as_text("loops")
+        for threads in (3, 1, 2):
+            mlirad.set_num_threads(threads)
+            for mine, other in zip(shared(image, weights), expected, strict=True):
+                np.testing.assert_array_equal(mine, other)
