@@ -175,9 +175,7 @@ def lower(
         is_first = is_large = is_by_threads = False
         windows = None
 
-        def emit(
-            nest: Nest, body: Body, product: Contraction | None, windows: WindowedFactor | None = None
-        ) -> None:
+        def emit(nest: Nest, body: Body, product: Contraction | None, windows: WindowedFactor | None = None) -> None:
             if product is not None and windows is None and FewColumns.is_for(product, nest, vector_bytes):
                 FewColumns(product, nest, vector_bytes, builder, is_first=is_first).emit()
             elif product is not None:

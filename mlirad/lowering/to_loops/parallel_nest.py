@@ -73,7 +73,9 @@ def cut_of(nest: Nest, body: Body, product: Contraction | None, builder: LoopBui
 def _partial_cut(nest: Nest, body: Body, point: int, builder: LoopBuilder) -> Cut | None:
     """A cut along the longest reduced dimension."""
     reduced = [
-        d for d in nest.live if not all(d in out.dimensions for out in nest.outputs) and _is_on_one_axis(nest.operands, d)
+        d
+        for d in nest.live
+        if not all(d in out.dimensions for out in nest.outputs) and _is_on_one_axis(nest.operands, d)
     ]
     if not reduced:
         return None

@@ -54,6 +54,7 @@ _MOST_WORKERS = MOST_THREADS - 1
 _ROOM = 128  # bytes: more than any C library's mutex, condition or signal set needs
 
 _WORTH_WAKING = 2 * SPINNING  # nanoseconds of work: about twice what it takes until a sleeping worker has begun
+_MEASURED = SPINNING // 4  # nanoseconds after which the time of a block is known: the first one waits for memory
 _SHARE = "{ i64, i64 }"  # of the blocks: the next one, which is claimed by an atomic add, and the end
 
 # A job: a call's task, and its progress. `is.left` is set by the caller when it gives up; `seats` and `running` are
@@ -295,7 +296,9 @@ estimate:
   %coming = mul i64 %each, %rest
   %alone = load i64, ptr @alone, align 8
   %sum = add i64 %alone, %coming
-  %is.worth.it = icmp sge i64 %sum, {_WORTH_WAKING}
+  %is.long = icmp sge i64 %sum, {_WORTH_WAKING}
+  %is.known = icmp sge i64 %passed, {_MEASURED}
+  %is.worth.it = and i1 %is.long, %is.known
   br i1 %is.worth.it, label %wake, label %done
 wake:
   store i64 0, ptr %sleepers.p, align 8

@@ -7,7 +7,7 @@
 // CHECK-NEXT:  ^{{.*}}(%[[GROUP:.*]]: index):
 // CHECK:         %[[X:.*]] = memref.subview %x[%[[GROUP]], 0, 0, 0]
 // CHECK:         vector.maskedload %[[X]]
-// CHECK:         vector.fma
+// CHECK:         func.call @mlirad_tiles
 // CHECK:         scf.reduce
 // CHECK:       func.return
 func.func @groups(%w: memref<8x16x8x3x3xf32>, %x: memref<8x8x34x34xf32>, %y: memref<8x16x32x32xf32>) {

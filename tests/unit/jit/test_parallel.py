@@ -473,6 +473,31 @@ def test_a_process_has_the_threads_that_it_is_told_and_ends(tmp_path: Path) -> N
     assert (done.stdout, done.stderr, done.returncode) == ("2\nlate True\n", "", 0)
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="only Linux lists the threads of a process")
+def test_workers_sleep_through_rare_and_little_work(tmp_path: Path) -> None:
+    """Waking both in each call would be eighty switches; a long call wakes them."""
+    program = """
+        def switches():
+            others = set(os.listdir("/proc/self/task")) - {str(os.getpid())}
+            lines = [line for each in others for line in open(f"/proc/self/task/{each}/status")]
+            return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary"))
+
+        many = np.linspace(0.0, 9.0, 4_000_000)
+        shared(x), shared(many)
+        time.sleep(0.1)
+        before = switches()
+        for _ in range(40):
+            time.sleep(0.002)
+            shared(x)
+        after = switches()
+        shared(many)
+        time.sleep(0.1)
+        print(after - before < 40, switches() > after)
+    """
+    done = run(tmp_path, program)
+    assert (done.stdout, done.stderr) == ("True True\n", "")
+
+
 @pytest.mark.parametrize("wrong", ["0", "two", "257", "-1"])
 def test_a_wrong_number_of_threads_in_the_environment_is_refused(wrong: str) -> None:
     environment = Environment(None, False, False, None, wrong)

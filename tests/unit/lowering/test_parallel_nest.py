@@ -12,6 +12,7 @@ from random_nests import random_nest
 from run_loops import Kernel
 
 import mlirad
+from mlirad import nn
 from mlirad.lowering.to_loops import parallel_nest
 from mlirad.lowering.to_loops.products import block_loops, matched_product, product_blocks, register_tiles
 
@@ -88,22 +89,22 @@ def test_products_in_blocks_have_the_bits_of_one_thread(monkeypatch: pytest.Monk
 
 
 def test_products_of_windows_have_the_bits_of_one_thread() -> None:
-    """Their blocks are groups, or rows: for the gradient by the weights, parts of channels and taps."""
+    """Their blocks are rows, columns, groups; rows of the gradient by the weights are parts of channels and taps."""
     rng = np.random.default_rng(5)
-    for x, w, groups in ((3, 11, 13), (9, 3, 5), 1), ((2, 12, 9), (6, 4, 3), 3):
-        image, weights = rng.normal(size=(2, x[0] * groups, *x[1:])), rng.normal(size=(w[0], x[0], w[1], w[2]))
+    cases = [((2, 3, 11, 13), (5, 3, 3, 5), 1), ((1, 3, 7, 13), (9, 3, 3, 5), 1), ((2, 6, 12, 9), (6, 2, 4, 3), 3)]
+    for x, w, groups in cases:
+        image, weights = rng.normal(size=x), rng.normal(size=w)
 
         def loss(image: Any, weights: Any, groups: int = groups) -> Any:
             y = nn.conv2d(image, weights, groups=groups)
-            return np.sum(y * y * y, axis=(2, 3)), y
+            return y, y**3
 
-        def gradient(*, parallel: bool, loss: Any = loss) -> Any:
-            pull = mlirad.grad(lambda image, weights: np.sum(loss(image, weights)[1] ** 3), (0, 1), parallel=parallel)
-            return pull
-
-        shared, expected = gradient(parallel=True), gradient(parallel=False)(image, weights)
+        shared, alone = (mlirad.jit(loss, parallel=each, cache=False) for each in (True, False))
+        _, pull = mlirad.vjp(shared, image, weights)
+        expected, pull_alone = mlirad.vjp(alone, image, weights)
         assert "scf.parallel" in shared.lower(image, weights).as_text("loops")
         for threads in (3, 1, 2):
             mlirad.set_num_threads(threads)
-            for mine, other in zip(shared(image, weights), expected, strict=True):
+            found = (*shared(image, weights), *pull(expected))
+            for mine, other in zip(found, (*expected, *pull_alone(expected)), strict=True):
                 np.testing.assert_array_equal(mine, other)
