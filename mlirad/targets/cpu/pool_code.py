@@ -272,8 +272,8 @@ done:
   ret i32 0
 }}
 
-; After a block, by the caller: wakes workers, if the rest would take it long, or it has worked long without them in this
-; and the calls just before.
+; After a block, by the caller: wakes workers, if the rest would take it long, or it has just worked long without them in
+; other calls.
 define internal void @consider.waking(ptr %job) nounwind noinline {{
 entry:
   %sleepers.p = {_field("sleepers")}
