@@ -272,8 +272,7 @@ done:
   ret i32 0
 }}
 
-; After a block, by the caller: wakes workers, if the rest would take it long, or it has just worked long without them in
-; other calls.
+; After a block, by the caller: wakes workers, if the rest would take it long, or it has just worked long without them.
 define internal void @consider.waking(ptr %job) nounwind noinline {{
 entry:
   %sleepers.p = {_field("sleepers")}
