@@ -180,6 +180,7 @@ def _bufferized(parallel: bool) -> list[ModulePass]:
 
 def _loops(vector_bytes: int, parallel: bool, fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.registers.carry_numbers import CarryNumbers
+    from mlirad.lowering.registers.decide_before_loops import DecideBeforeLoops
     from mlirad.lowering.registers.hoist_reciprocals import HoistReciprocals
     from mlirad.lowering.registers.keep_in_registers import KeepInRegisters
     from mlirad.lowering.to_loops.expand_math import ExpandMath
@@ -190,5 +191,6 @@ def _loops(vector_bytes: int, parallel: bool, fastmath: bool) -> list[ModulePass
         CarryNumbers(),
         KeepInRegisters(),
         *([HoistReciprocals()] if fastmath else []),
+        DecideBeforeLoops(),
         ExpandMath(),
     ]
