@@ -11,7 +11,7 @@ that its loop adds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -67,9 +67,12 @@ class EliminateChecks(ModulePass):
             eliminate_checks(function)
 
 
-def eliminate_checks(function: Operation) -> None:
-    """Remove the checks of one function."""
-    _Walk().visit_regions(function)
+AtLoop = Callable[[scf.ForOp, Ranges], None]
+
+
+def eliminate_checks(function: Operation, at_loop: AtLoop = hoist_reads) -> None:
+    """Remove the checks of one function. at_loop: what is done with a loop when all facts about it are known."""
+    _Walk(at_loop).visit_regions(function)
 
 
 @cache
@@ -81,6 +84,7 @@ def _is_about_integers(kind: type[Operation]) -> bool:
 
 @dataclass
 class _Walk:
+    at_loop: AtLoop
     ranges: Ranges = field(default_factory=Ranges)
 
     def visit_regions(self, op: Operation) -> None:
@@ -155,7 +159,7 @@ class _Walk:
                 trips = Interval(0, min(highest + 1, HIGHEST))
                 self._counter(op.results[number], init, each, trips, None)
         self.visit(op.body.block, last)
-        hoist_reads(op, self.ranges)
+        self.at_loop(op, self.ranges)
 
     def _counter(
         self, value: SSAValue, init: SSAValue, each: TripChange, trips: Interval, number: Values | None

@@ -30,11 +30,11 @@ def hoist_reads(loop: scf.ForOp, ranges: Ranges) -> None:
         invariant = [
             (op, read)
             for op, read in reads
-            if op.parent is block and all(_is_outside(place, loop) for place in read.places)
+            if op.parent is block and all(is_outside(place, loop) for place in read.places)
         ]
         writes = _writes(arg, terminator(block).operands[number], loop) if invariant else None
         for op, read in invariant if writes else ():
-            if _is_in_range(read, ranges) and all(_are_apart(read, write, ranges) for write in writes or ()):
+            if is_in_range(read, ranges) and all(are_apart(read, write, ranges) for write in writes or ()):
                 with in_place_of(loop):
                     value = read.read(Expr(init), [Expr(place) for place in read.places]).value
                 replace(op, [value])
@@ -60,7 +60,7 @@ def _writes(arg: SSAValue, yielded: SSAValue, loop: scf.ForOp) -> list[Subset] |
     return writes
 
 
-def _is_outside(value: SSAValue, loop: scf.ForOp) -> bool:
+def is_outside(value: SSAValue, loop: scf.ForOp) -> bool:
     owner = value.owner
     return not loop.is_ancestor(owner if isinstance(owner, Operation) else owner.parent_op() or loop)
 
@@ -74,7 +74,7 @@ def _ends(along: Range | None, ranges: Ranges) -> tuple[Values, Values] | None:
     return (first, last) if along.stride > 0 else (last, first)
 
 
-def _is_in_range(read: Subset, ranges: Ranges) -> bool:
+def is_in_range(read: Subset, ranges: Ranges) -> bool:
     for along, size in zip(read.ranges, types.shape(read.array.type), strict=True):
         ends = _ends(along, ranges)
         if size < 0 or ends is None or not ranges.is_never_negative(ends[0]):
@@ -84,7 +84,7 @@ def _is_in_range(read: Subset, ranges: Ranges) -> bool:
     return True
 
 
-def _are_apart(read: Subset, write: Subset, ranges: Ranges) -> bool:
+def are_apart(read: Subset, write: Subset, ranges: Ranges) -> bool:
     """Whether the indices are proved to differ along some axis."""
     for along in zip(read.ranges, write.ranges, strict=True):
         one, other = (_ends(each, ranges) for each in along)

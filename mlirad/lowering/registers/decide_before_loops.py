@@ -89,8 +89,8 @@ class DecideBeforeLoops(ModulePass):
             ops = ops_of(loop.body.block)
             if len(ops) > _LONGEST or any(inner.regions for inner in ops):
                 continue
-            selects = [op for op in ops if isinstance(op, arith.SelectOp)]
-            numbers = {op: number for op in selects if (number := _deciding(op, loop)) is not None}
+            deciding = {op: _deciding(op, loop) for op in ops if isinstance(op, arith.SelectOp)}
+            numbers: dict[Operation, SSAValue] = {op: each for op, each in deciding.items() if each is not None}
             if numbers:
                 _split(loop, numbers)
 

@@ -144,6 +144,7 @@ def _assemble(text: str) -> str:
 
 
 def _linalg(fastmath: bool) -> list[ModulePass]:
+    from mlirad.lowering.clean_up.carry_elements import CarryElements
     from mlirad.lowering.clean_up.lay_out_arrays import LayOutArrays
     from mlirad.lowering.to_linalg.delay_clears import DelayClears
     from mlirad.lowering.to_linalg.drop_overwritten_fills import DropOverwrittenFills
@@ -162,6 +163,7 @@ def _linalg(fastmath: bool) -> list[ModulePass]:
         WidenHalves(),
         ExchangeLoops(),
         LayOutArrays(),
+        CarryElements(),
         *writes,
         FillBorders(),
         NdToLinalg(fastmath=fastmath),
