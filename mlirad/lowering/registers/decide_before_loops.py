@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirad.analysis.constants import known_number
+from mlirad.analysis.constants import number_of
 from mlirad.dialect.core.attributes import dense
 from mlirad.dialect.core.expr import insert
 from mlirad.lowering.rewriting import erase, in_place_of, replace
@@ -113,11 +113,16 @@ def _conditions(value: SSAValue) -> Iterator[SSAValue]:
 def _number_tested(condition: SSAValue, loop: scf.ForOp) -> SSAValue | None:
     """The outer number of which a condition asks whether it is 0."""
     op = condition.owner
-    if not isinstance(op, arith.CmpfOp) or op.predicate.value.data != _EQUAL or known_number(op.rhs) != 0:
+    if not isinstance(op, arith.CmpfOp) or op.predicate.value.data != _EQUAL or not _is_constant_zero(op.rhs):
         return None
     number = op.lhs.owner.source if isinstance(op.lhs.owner, vector.BroadcastOp) else op.lhs
     is_inside = loop.body.block in (number.owner, number.owner.parent)
     return None if is_inside or isinstance(number.type, VectorType) else number
+
+
+def _is_constant_zero(value: SSAValue) -> bool:
+    element = value.type.element_type if isinstance(value.type, VectorType) else value.type
+    return isinstance(value.owner, arith.ConstantOp) and number_of(value.owner.value, element) == 0
 
 
 _EQUAL = 1

@@ -15,6 +15,7 @@ from mlirad.targets.cpu.emit.descriptor import is_literal, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Phi, Rule
 from mlirad.targets.cpu.emit.llvm_types import llvm_type
 from mlirad.targets.cpu.emit.polling import STRIP, charge
+from mlirad.targets.cpu.emit.vectorized_loops import goes_across_rows
 
 
 def _types(values: Sequence[SSAValue]) -> list[Attribute]:
@@ -183,12 +184,15 @@ class _Strip:
 
 def _loop_facts(e: FunctionEmitter, op: scf.ForOp) -> str:
     """Metadata of the back edge: vector loops are finished, and would take half of LLVM's time."""
-    if op not in e.vectorized:
+    facts = ['!"llvm.loop.vectorize.enable", i1 false']
+    if op in e.vectorized:
+        facts.append('!"llvm.loop.unroll.disable"')
+    elif not goes_across_rows(op):
         return ""
-    loop = e.module.metadata_nodes(3)
-    e.footnotes.append(f"!{loop} = distinct !{{!{loop}, !{loop + 1}, !{loop + 2}}}")
-    e.footnotes.append(f'!{loop + 1} = !{{!"llvm.loop.unroll.disable"}}')
-    e.footnotes.append(f'!{loop + 2} = !{{!"llvm.loop.vectorize.enable", i1 false}}')
+    loop = e.module.metadata_nodes(1 + len(facts))
+    numbers = range(loop + 1, loop + 1 + len(facts))
+    e.footnotes.append(f"!{loop} = distinct !{{{', '.join(f'!{number}' for number in (loop, *numbers))}}}")
+    e.footnotes += [f"!{number} = !{{{fact}}}" for number, fact in zip(numbers, facts, strict=True)]
     return f", !llvm.loop !{loop}"
 
 

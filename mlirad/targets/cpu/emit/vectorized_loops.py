@@ -1,14 +1,16 @@
-"""Finds loops that LLVM need not vectorise. Reads: a function of stage `loops`. Writes: which loops already use
-vectors, and whether the module has other loops. Leaves: its ops."""
+"""Finds loops that LLVM need not vectorise, or should not. Reads: a function of stage `loops`. Writes: which loops
+already use vectors, and whether the module has other loops. Leaves: its ops."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import func, scf
-from xdsl.ir import Operation
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import AnyFloat, MemRefType
+from xdsl.ir import Operation, SSAValue
 
 from mlirad.targets.cpu.emit.function import FunctionEmitter
+from mlirad.xdsl_support.traversal import ops_of
 
 
 def find_vectorized_loops(e: FunctionEmitter, function: func.FuncOp, ops: Sequence[Operation]) -> None:
@@ -29,3 +31,35 @@ def find_vectorized_loops(e: FunctionEmitter, function: func.FuncOp, ops: Sequen
     loops = [op for op in ops if op.__class__ in (scf.ForOp, scf.WhileOp, scf.ParallelOp)]
     if any(op not in e.vectorized for op in loops) or not module.functions.keys().isdisjoint(called):
         module.is_finished = False
+
+
+def goes_across_rows(op: scf.ForOp) -> bool:
+    """Whether a loop of cheap arithmetic accesses an element of another row in each trip.
+
+    LLVM would fill vectors number by number, with a product for each address, which takes longer than the arithmetic.
+    A loop that carries floats may be vectorised: vectors have several sums.
+    """
+    if any(isinstance(result.type, AnyFloat) for result in op.results):
+        return False
+    moving: set[SSAValue] = {op.body.block.args[0]}
+    is_across = False
+    for inner in ops_of(op.body.block):
+        if inner.regions or isinstance(inner, arith.DivfOp | func.CallOp) or inner.name.startswith("math."):
+            return False
+        if isinstance(inner, memref.LoadOp | memref.StoreOp):
+            is_across = is_across or not moving.isdisjoint(_subscripts_of_rows(inner))
+        elif isinstance(inner, _SUBSCRIPTS) and not moving.isdisjoint(inner.operands):
+            moving.add(inner.results[0])
+    return is_across
+
+
+_SUBSCRIPTS = (arith.IndexCastOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
+"""The ops that compute subscripts."""
+
+
+def _subscripts_of_rows(op: memref.LoadOp | memref.StoreOp) -> list[SSAValue]:
+    """The subscripts whose next index is not the neighbouring element."""
+    type = op.memref.type
+    assert isinstance(type, MemRefType)
+    strides = type.get_strides() or ()
+    return [index for index, stride in zip(op.indices, strides, strict=True) if stride not in (1, -1)]
