@@ -1,7 +1,8 @@
 """Bounds of integers, and of sizes known only at run time; memory is planned with them.
 
-Reads: scf, nd and arith; at stage `linalg`, the bounds noted on memory. Writes: `mlirad.bound` on memory of unknown
-size. Leaves: intervals of 64-bit values, and upper bounds of sizes, which hold if no earlier check has failed.
+Reads: scf, nd and arith; at stage `linalg`, the bounds noted on memory; at stage `loops`, the sizes of memory. Writes:
+`mlirad.bound` on memory of unknown size. Leaves: intervals of 64-bit values, and upper bounds of sizes, which hold if
+no earlier check has failed.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
-from xdsl.dialects import scf, tensor
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects import memref, scf, tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
+from mlirad.analysis.constants import constant_int
 from mlirad.analysis.integers import constant_interval, has_64_bits, integer_of
 from mlirad.analysis.loops import Carries, LoopOp, StructuredOp, carry_number
 from mlirad.analysis.memory import is_view, overwritten_by
@@ -105,6 +107,17 @@ class _Search:
             bounds.append(None if size is None else -(-size // stride))
         return min((bound for bound in bounds if bound is not None), default=None)
 
+    def _of_memory(self, op: memref.DimOp) -> Interval:
+        """The sizes with which a view or memory is made are those of its axes of unknown size, in order."""
+        made, axis, type = op.source.owner, constant_int(op.index), op.source.type
+        if axis is None or not isinstance(made, memref.SubviewOp | memref.AllocOp) or not isinstance(type, MemRefType):
+            return Interval()
+        shape = type.get_shape()
+        if shape[axis] != DYNAMIC_INDEX:
+            return Interval(shape[axis], shape[axis])
+        sizes = made.sizes if isinstance(made, memref.SubviewOp) else made.dynamic_sizes
+        return Interval(0, max(self.interval(sizes[shape[:axis].count(DYNAMIC_INDEX)]).high, 0))
+
     def elements(self, array: SSAValue) -> int | None:
         bounds = [self.bound(array, axis) for axis in range(len(types.shape(array.type)))]
         known = [bound for bound in bounds if bound is not None]
@@ -132,6 +145,8 @@ class _Search:
         if isinstance(value, BlockArgument):
             return self._counter(value)
         assert isinstance(value, OpResult)
+        if isinstance(value.op, memref.DimOp):
+            return self._of_memory(value.op)
         operands, answer = value.op.operands, integer_of(value.op, self.interval)
         if answer.sum is not None:
             return answer.sum.interval(lambda place: self.interval(operands[place]))

@@ -25,6 +25,7 @@ _OF_ARITH: dict[type[Operation], Callable[..., Integer]] = {
     arith.MuliOp: intervals.product,
     arith.MinSIOp: intervals.smallest,
     arith.MaxSIOp: intervals.largest,
+    arith.AndIOp: intervals.masked,
     arith.SelectOp: intervals.selected,
     arith.IndexCastOp: intervals.same,
 }

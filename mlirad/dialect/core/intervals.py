@@ -250,6 +250,12 @@ def largest(x: Interval, y: Interval) -> Integer:
     return Integer(interval=Interval(max(x.low, y.low), max(x.high, y.high)), below=(_X, _Y), choices=(0, 1))
 
 
+def masked(x: Interval, y: Interval) -> Integer:
+    """Some bits of a number that is not negative are at most the number."""
+    highs = [each.high for each in (x, y) if each.low >= 0]
+    return Integer(interval=Interval(0, min(highs))) if highs else UNKNOWN
+
+
 def selected(condition: Interval, x: Interval, y: Interval) -> Integer:
     if condition.number is not None:
         return Integer(Sum.of(1 if condition.number else 2))

@@ -37,6 +37,32 @@ func.func public @short(%x: memref<8x8xf64>) {
   func.return
 }
 
+// A slice of known rows is as short as these, and so is the part of it that fills vectors.
+// CHECK-LABEL: define internal i32 @"mlirad.body.slices"
+// CHECK-NOT: %budget
+// CHECK: ret i32 0
+func.func public @slices(%x: memref<8x8xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %whole = arith.constant -4 : index
+  %zero = arith.constant 0.0 : f64
+  %zeros = arith.constant dense<0.0> : vector<4xf64>
+  scf.for %i = %c0 to %c8 step %c1 {
+    %row = memref.subview %x[%i, 0] [1, %i] [1, 1] : memref<8x8xf64> to memref<?xf64, strided<[1], offset: ?>>
+    %size = memref.dim %row, %c0 : memref<?xf64, strided<[1], offset: ?>>
+    %vectors = arith.andi %size, %whole : index
+    scf.for %j = %c0 to %vectors step %c4 {
+      vector.store %zeros, %row[%j] : memref<?xf64, strided<[1], offset: ?>>, vector<4xf64>
+    }
+    scf.for %j = %vectors to %size step %c1 {
+      memref.store %zero, %row[%j] : memref<?xf64, strided<[1], offset: ?>>
+    }
+  }
+  func.return
+}
+
 // CHECK-LABEL: define internal i32 @"mlirad.body.trips"
 // CHECK: %[[HAD:.*]] = load i64, ptr %budget
 // CHECK: %[[LESS:.*]] = sub nsw i64 %[[HAD]], {{[0-9]+}}
