@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
+from mlirad.analysis.bounds import interval_of
 from mlirad.lowering.loop_body import Body, Combiner, select
 from mlirad.lowering.loop_builder import Index, LoopBuilder, tree, vector_of
 from mlirad.lowering.to_loops.loop_nest import Nest
@@ -321,7 +322,9 @@ class NestEmitter(PointEmitter):
         block = step * self._block
         main = size if schedule.is_masked else builder.round_down(size, step)
         is_rounded = any(combiner.is_rounded for combiner in self._combiners)
-        if is_rounded and (not isinstance(size, int) or size > 2 * block):
+        # A sum of one block, if a bound of an unknown size says so, is the block's.
+        most = 2 * block if isinstance(size, int) else block
+        if is_rounded and (size if isinstance(size, int) else interval_of(size).high) > most:
 
             def run(start: Index, sums: Values) -> Values:
                 end = builder.minimum(builder.add(start, block), main)
@@ -329,7 +332,7 @@ class NestEmitter(PointEmitter):
 
             sums = builder.loop(0, main, block, self._sums(schedule.unroll), run)
             values = self._join(values, self._narrowed(sums))
-        elif is_rounded and is_inner and isinstance(size, int) and size >= 8 * step:
+        elif is_rounded and (not isinstance(size, int) or (is_inner and size >= 8 * step)):
             values = self._join(values, self._sweep(0, main, self._neutral(schedule.unroll)))
         else:
             values = self._sweep(0, main, values)

@@ -112,3 +112,26 @@ func.func @short_rows(%a: memref<258x4xf64>, %o: memref<258xf64>) {
   }
   func.return
 }
+
+// A row of unknown length that is known to be short is one block: no loop over blocks is around the loop over vectors.
+// CHECK-LABEL: func.func @short_row
+// CHECK:         scf.for %i =
+// CHECK:           scf.for {{.*}} step
+// CHECK-NEXT:        vector.load %row
+// CHECK:           func.return
+func.func @short_row(%x: memref<64x64xf64>, %y: memref<f64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %c64 step %c1 {
+    %row = memref.subview %x[%i, 0] [1, %i] [1, 1] : memref<64x64xf64> to memref<?xf64, strided<[1], offset: ?>>
+    linalg.generic {
+      indexing_maps = [affine_map<(k) -> (k)>, affine_map<(k) -> ()>], iterator_types = ["reduction"]
+    } ins(%row : memref<?xf64, strided<[1], offset: ?>>) outs(%y : memref<f64>) {
+    ^bb0(%a: f64, %s: f64):
+      %t = arith.addf %s, %a : f64
+      linalg.yield %t : f64
+    }
+  }
+  func.return
+}
