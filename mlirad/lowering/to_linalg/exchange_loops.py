@@ -34,6 +34,7 @@ from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.ops.movement import reshape
 from mlirad.lowering.rewriting import in_place_of, replace
 from mlirad.lowering.to_linalg.planar_trips import PlanarTrips, RowAxis, planar_trips, subset_of
+from mlirad.lowering.to_linalg.shifted_additions import store_additions
 from mlirad.xdsl_support.effects import is_terminator
 from mlirad.xdsl_support.traversal import find, ops_of
 
@@ -100,7 +101,10 @@ class ExchangeLoops(ModulePass):
         for loop in find(op, scf.ForOp):
             if not _computes_functions(loop) and _crosses_lines(loop, self.least):
                 while (trips := planar_trips(loop)) is not None:
-                    loop = _exchange(trips)
+                    if trips.shared:
+                        store_additions(loop, trips.shared)
+                    else:
+                        loop = _exchange(trips)
 
 
 def _computes_functions(loop: scf.ForOp) -> bool:

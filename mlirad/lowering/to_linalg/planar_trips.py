@@ -27,6 +27,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.answers import Generic
 from mlirad.dialect.core.op import NdOp, read_subset, written_subset
 from mlirad.dialect.core.subset import Change, Range, Subset
+from mlirad.lowering.to_linalg.shifted_additions import additions_of
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import ops_of
 
@@ -45,13 +46,15 @@ class PlanarTrips:
     """A loop that computes `count` rows apart from one another.
 
     rows: of the values that its trips compute with, and of carries that have rows themselves. parts: the rows of the
-    slices that its trips read and write.
+    slices that its trips read and write. shared: carries whose rows get additions of several rows, which must be stored
+    first (`shifted_additions.py`).
     """
 
     loop: scf.ForOp
     count: int
     rows: dict[SSAValue, RowAxis]
     parts: dict[Operation, RowAxis]
+    shared: tuple[Carry, ...] = ()
 
     @property
     def before(self) -> list[SSAValue]:
@@ -140,11 +143,12 @@ class _Search:
             changed = {op for found in accesses.values() for op in found or ()}
             for op in ops_of(body):
                 self._require(op, changed)
-            for found in accesses.values():
-                self._require_apart(found or ())
+            shared = tuple(each for each, found in accesses.items() if not self._are_apart(found or ()))
         except _Mixed:
             return None
-        return PlanarTrips(self.loop, self.count, self.rows, self.parts) if self._is_whole(planes) else None
+        if not self._is_whole(planes) or any(additions_of(self.loop, each) is None for each in shared):
+            return None
+        return PlanarTrips(self.loop, self.count, self.rows, self.parts, shared)
 
     def _is_whole(self, planes: Sequence[Carry]) -> bool:
         return all(each.arg in self.rows and each.yielded in self.rows for each in planes)
@@ -221,25 +225,26 @@ class _Search:
                     versions.append(op.results[0])
         return found if carry.yielded in versions else None
 
-    def _require_apart(self, accesses: Sequence[Operation]) -> None:
-        """All trips access each row of a carried array as that row."""
+    def _are_apart(self, accesses: Sequence[Operation]) -> bool:
+        """Whether all trips access each row of a carried array as that row."""
         subsets = {op: subset for op in accesses if (subset := subset_of(op)) is not None}
         if all(each.change is Change.NONE for each in subsets.values()):
-            return
+            return True
         known = next((self.parts[op] for op in subsets if op in self.parts), None)
         if known is None:
-            raise _Mixed
+            return False
         first: Range | None = None
         for op, subset in subsets.items():
             if self.parts.setdefault(op, known) != known:
-                raise _Mixed
+                return False
             place = subset.ranges[known.axis]
             first = first or place
             assert place is not None and first is not None
             if known.blocks != 1 or place.length != self.count * known.unit or place.stride != 1 or first.stride != 1:
-                raise _Mixed
+                return False
             if not self._is_congruent(place.start, first.start, self.count * known.unit):
-                raise _Mixed
+                return False
+        return True
 
     def _is_in_blocks(self, subset: Subset, rows: RowAxis) -> bool:
         """Whether an array that the loop does not change consists of blocks of all rows, and a part of some blocks."""

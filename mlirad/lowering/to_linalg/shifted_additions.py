@@ -1,0 +1,159 @@
+"""Stores what the trips of a loop add to an array, and adds it after the loop.
+
+Reads: scf and nd. Writes: a loop that stores the added planes, and additions of all planes at once. Leaves: carries
+that are read or written otherwise, or at places that vary in another way.
+
+Trips that add a plane both to rows i and to rows i + 1 of an array do not compute rows apart. The planes themselves are
+computed row by row:
+
+    for k in range(levels):                            for k in range(levels):
+        plane = x[:, :, k] * y[:, :, k]      ->            planes[:, :, k] = x[:, :, k] * y[:, :, k]
+        w[:-1, :, k] += plane                          w[:-1] += planes
+        w[1:, :, k] += plane                           w[1:] += planes
+
+Each element of the array gets the same numbers in the same order: if several trips add to it, they hit it one after the
+other with different additions of a trip, and these are sorted by the trip that hits a given element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue
+
+from mlirad.analysis.loops import Carry, Loop, add_yields, trip_count
+from mlirad.analysis.trip_forms import Trip, linear, of_term
+from mlirad.dialect.ad.tape import TapeOp
+from mlirad.dialect.arrays.slices import add_slice, insert_slice
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, emit
+from mlirad.dialect.core.op import written_subset
+from mlirad.dialect.core.subset import Change
+from mlirad.dialect.ops.movement import reshape
+from mlirad.lowering.rewriting import in_place_of, replace
+
+
+@dataclass(frozen=True)
+class Addition:
+    """An op that adds a plane: to index `first` along `axis` in trip 0, and then to its neighbours upwards or downwards.
+
+    starts, strides: of the part; the start along `axis` is `first`.
+    """
+
+    op: Operation
+    part: SSAValue
+    axis: int
+    is_upwards: bool
+    starts: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def planes(self) -> tuple[SSAValue, int, bool]:
+        """What all its planes are, whatever they are added to."""
+        return self.part, self.axis, self.is_upwards
+
+    @property
+    def delay(self) -> int:
+        """How much later it hits an element than an addition that begins at index 0 does."""
+        first = self.starts[self.axis]
+        return -first if self.is_upwards else first
+
+
+def additions_of(loop: scf.ForOp, carry: Carry) -> list[Addition] | None:
+    """The additions to a carry, in their order; None if trips do not only add planes, each to the next one's neighbour."""
+    found: list[Addition] = []
+    value: SSAValue = carry.arg
+    while value is not carry.yielded:
+        op = value.get_user_of_unique_use()
+        addition = None if op is None else _addition(loop, op, value)
+        if op is None or addition is None:
+            return None
+        found.append(addition)
+        value = op.results[0]
+    is_alike = len({(each.axis, each.is_upwards) for each in found}) == 1
+    return found if is_alike and trip_count(loop) else None
+
+
+def _addition(loop: scf.ForOp, op: Operation, array: SSAValue) -> Addition | None:
+    subset = written_subset(op)
+    if subset is None or subset.array is not array or subset.change is not Change.ADDED:
+        return None
+    if subset.axes != tuple(range(len(subset.ranges))) or not types.is_static(subset.part.type):
+        return None
+    trip, starts, moving = Trip(loop), [], []
+    for axis, place in enumerate(subset.ranges):
+        if place is None or not isinstance(place.start, SSAValue):
+            return None
+        form = linear(place.start)
+        step = form.terms.get(trip, 0)
+        at_first = form.plus(of_term(trip), -step).value
+        if at_first is None:
+            return None
+        starts.append(at_first)
+        if step:
+            moving.append((axis, step, place.length, place.stride))
+    if len(moving) != 1 or moving[0][1] not in (1, -1) or moving[0][2] != 1:
+        return None
+    axis, step, _, _ = moving[0]
+    strides = tuple(1 if place is None else place.stride for place in subset.ranges)
+    return Addition(op, subset.part, axis, step == 1, tuple(starts), strides)
+
+
+def store_additions(loop: scf.ForOp, carries: Sequence[Carry]) -> None:
+    """Add to these carries (which have `additions_of`) after the loop, which is changed in place."""
+    count = trip_count(loop)
+    assert count is not None
+    following = loop.next_op
+    assert following is not None
+    dropped = {carry.result for carry in carries}
+    stored: dict[tuple[SSAValue, int, bool], SSAValue] = {}
+    for carry in carries:
+        additions = additions_of(loop, carry)
+        assert additions is not None
+        for each in additions:
+            if each.planes not in stored:
+                stored[each.planes] = _store(loop, each, count)
+        with in_place_of(following):
+            total = Expr(carry.init)
+            for each in sorted(additions, key=lambda each: each.delay):
+                starts = list(each.starts)
+                starts[each.axis] -= 0 if each.is_upwards else count - 1
+                strides = [1 if axis == each.axis else stride for axis, stride in enumerate(each.strides)]
+                places = [constant(start, types.I64) for start in starts]
+                total = add_slice(Expr(stored[each.planes]), total, places, strides)
+        total.value.name_hint = carry.result.name_hint
+        carry.result.replace_all_uses_with(total.value)
+        for each in reversed(additions):
+            replace(each.op, [each.op.operands[_number(each.op)]])
+    Loop(loop).keep(lambda number: loop.results[number] not in dropped)
+
+
+def _number(op: Operation) -> int:
+    subset = written_subset(op)
+    assert subset is not None
+    return subset.number
+
+
+def _store(loop: scf.ForOp, addition: Addition, count: int) -> SSAValue:
+    """All planes of an addition, in the order of the array that they are added to."""
+    part, axis = addition.part, addition.axis
+    shape = list(types.shape(part.type))
+    elements = prod(shape)
+    shape[axis] = count
+    element = types.element_type(part.type)
+    with in_place_of(loop):
+        tape = emit(TapeOp, result_type=types.tensor([elements * count], element))
+        planes = reshape(tape, types.tensor(shape, element))
+        last = constant(count - 1, types.I64)
+    ((arg,), (result,)) = Loop(loop).add([planes.value])
+    with in_place_of(loop.body.block.last_op):
+        trip = Expr(loop.body.block.args[0])
+        zero = constant(0, types.I64)
+        starts = [zero] * len(shape)
+        starts[axis] = trip if addition.is_upwards else last - trip
+        new = insert_slice(Expr(part), Expr(arg), starts)
+    add_yields(loop.body.block, [new.value])
+    return result
