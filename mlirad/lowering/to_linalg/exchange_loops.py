@@ -35,6 +35,7 @@ from mlirad.dialect.ops.movement import reshape
 from mlirad.lowering.rewriting import in_place_of, replace
 from mlirad.lowering.to_linalg.planar_trips import PlanarTrips, RowAxis, planar_trips, subset_of
 from mlirad.lowering.to_linalg.shifted_additions import store_additions
+from mlirad.lowering.to_linalg.taped_planes import store_planes_by_points
 from mlirad.xdsl_support.effects import is_terminator
 from mlirad.xdsl_support.traversal import find, ops_of
 
@@ -98,13 +99,17 @@ class ExchangeLoops(ModulePass):
     least: int = 1 << 16
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in find(op, scf.ForOp):
-            if not _computes_functions(loop) and _crosses_lines(loop, self.least):
-                while (trips := planar_trips(loop)) is not None:
-                    if trips.shared:
-                        store_additions(loop, trips.shared)
-                    else:
-                        loop = _exchange(trips)
+        loops = [loop for loop in find(op, scf.ForOp) if self._pays(loop) and planar_trips(loop) is not None]
+        store_planes_by_points(op, loops)
+        for loop in loops:
+            while (trips := planar_trips(loop)) is not None:
+                if trips.shared:
+                    store_additions(loop, trips.shared)
+                else:
+                    loop = _exchange(trips)
+
+    def _pays(self, loop: scf.ForOp) -> bool:
+        return not _computes_functions(loop) and _crosses_lines(loop, self.least)
 
 
 def _computes_functions(loop: scf.ForOp) -> bool:
