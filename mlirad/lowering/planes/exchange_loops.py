@@ -32,10 +32,10 @@ from mlirad.dialect.core.expr import Expr, apply, constant, emit_all, full, inse
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.ops.movement import reshape
+from mlirad.lowering.planes.planar_trips import PlanarTrips, RowAxis, planar_trips, subset_of
+from mlirad.lowering.planes.shifted_additions import store_additions
+from mlirad.lowering.planes.taped_planes import store_planes_by_points
 from mlirad.lowering.rewriting import in_place_of, replace
-from mlirad.lowering.to_linalg.planar_trips import PlanarTrips, RowAxis, planar_trips, subset_of
-from mlirad.lowering.to_linalg.shifted_additions import store_additions
-from mlirad.lowering.to_linalg.taped_planes import store_planes_by_points
 from mlirad.xdsl_support.effects import is_terminator
 from mlirad.xdsl_support.traversal import find, ops_of
 

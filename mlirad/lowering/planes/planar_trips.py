@@ -27,7 +27,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.answers import Generic
 from mlirad.dialect.core.op import NdOp, read_subset, written_subset
 from mlirad.dialect.core.subset import Change, Range, Subset
-from mlirad.lowering.to_linalg.shifted_additions import additions_of
+from mlirad.lowering.planes.shifted_additions import additions_of
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import ops_of
 

@@ -1,0 +1,1 @@
+"""VERB on nd ops: loops whose trips compute planes become loops over points."""
