@@ -38,10 +38,7 @@ from mlirad.lowering.rewriting import in_place_of, replace
 
 @dataclass(frozen=True)
 class Addition:
-    """An op that adds a plane: to index `first` along `axis` in trip 0, and then to its neighbours upwards or downwards.
-
-    starts, strides: of the part; the start along `axis` is `first`.
-    """
+    """An op that adds a plane: in trip 0 where `starts` says, and then to the next index of `axis`, up or down."""
 
     op: Operation
     part: SSAValue
@@ -63,7 +60,7 @@ class Addition:
 
 
 def additions_of(loop: scf.ForOp, carry: Carry) -> list[Addition] | None:
-    """The additions to a carry, in their order; None if trips do not only add planes, each to the next one's neighbour."""
+    """The additions to a carry, in their order; None if trips do anything else with it, or go on in another way."""
     found: list[Addition] = []
     value: SSAValue = carry.arg
     while value is not carry.yielded:

@@ -1,7 +1,7 @@
 """Stores the planes on a tape so that the numbers of one point follow one another, trip by trip.
 
-Reads: scf and nd. Writes: the tape as an array with the axes of the planes, and the trips as its last axis. Leaves: tapes
-of other things than planes, and tapes that other loops use, too.
+Reads: scf and nd. Writes: the tape as an array with the axes of the planes, and the trips as its last axis. Leaves:
+tapes of other things than planes, and tapes that other loops use, too.
 
 A tape holds the planes of all trips one after the other. A loop over points would use one number of each plane, which
 lies in another cache line, and for large planes in another page.
