@@ -24,7 +24,7 @@ from math import prod
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
-from mlirad.analysis.loops import Carry, Loop, add_yields, trip_count
+from mlirad.analysis.loops import Carry, Loop, add_yields, terminator, trip_count
 from mlirad.analysis.trip_forms import Trip, linear, of_term
 from mlirad.dialect.ad.tape import TapeOp
 from mlirad.dialect.arrays.slices import add_slice, insert_slice
@@ -70,6 +70,8 @@ def additions_of(loop: scf.ForOp, carry: Carry) -> list[Addition] | None:
             return None
         found.append(addition)
         value = op.results[0]
+    if carry.yielded.get_user_of_unique_use() is None:
+        return None
     is_alike = len({(each.axis, each.is_upwards) for each in found}) == 1
     return found if is_alike and trip_count(loop) else None
 
@@ -146,7 +148,7 @@ def _store(loop: scf.ForOp, addition: Addition, count: int) -> SSAValue:
         planes = reshape(tape, types.tensor(shape, element))
         last = constant(count - 1, types.I64)
     ((arg,), (result,)) = Loop(loop).add([planes.value])
-    with in_place_of(loop.body.block.last_op):
+    with in_place_of(terminator(loop.body.block)):
         trip = Expr(loop.body.block.args[0])
         zero = constant(0, types.I64)
         starts = [zero] * len(shape)

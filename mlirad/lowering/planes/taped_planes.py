@@ -27,9 +27,12 @@ from mlirad.dialect.core.expr import Expr, constant
 from mlirad.dialect.core.op import NdOp, read_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.dialect.ops.movement import reshape
-from mlirad.lowering.rewriting import in_place_of, replace
+from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.xdsl_support.effects import is_terminator
 from mlirad.xdsl_support.traversal import find
+
+_MOST = 1 << 48
+"""Forms are modulo 2**64, and only those of small numbers can be divided."""
 
 
 def store_planes_by_points(module: ModuleOp, loops: Sequence[scf.ForOp]) -> None:
@@ -37,12 +40,15 @@ def store_planes_by_points(module: ModuleOp, loops: Sequence[scf.ForOp]) -> None
     for tape in find(module, TapeOp):
         found = _Tape()
         if types.is_static(tape.result.type) and found.has_planes(tape.result, loops):
-            found.rewrite(tape)
+            found.store_by_points(tape)
 
 
 @dataclass
 class _Tape:
-    """values: the tape at different times. accesses: the ops that read or write a plane, and the plane's number."""
+    """values: the tape at different times. accesses: the ops that read or write planes, and the places of these.
+
+    plane: the shape of all planes, without axes of size 1.
+    """
 
     values: dict[SSAValue, None] = field(default_factory=dict)
     accesses: dict[Operation, Form] = field(default_factory=dict)
@@ -70,16 +76,17 @@ class _Tape:
                 else:
                     return False
         makers = {value.owner for value in self.values if isinstance(value.owner, Operation) and value is not tape}
-        return bool(self.accesses) and all(op in self.accesses or isinstance(op, scf.ForOp) for op in makers)
+        is_whole = all(op in self.accesses or isinstance(op, scf.ForOp) for op in makers)
+        return bool(self.accesses) and is_whole and not types.shape(tape.type)[0] % prod(self.plane)
 
     def _is_plane(self, op: Operation, index: int) -> bool:
-        """Whether an op reads or writes a plane as a part that is a reshape of the same shape each time."""
+        """Whether an op reads or writes the numbers of a plane, whose shape is that of all others."""
         subset = _slice_of(op)
         if subset is None or subset.number != index:
             return False
         size = prod(types.shape(subset.part.type))
         form, around = linear(subset.places[0]), _around(op)
-        is_number = not form.constant % size and not any(factor % size for factor in form.terms.values())
+        is_number = all(not each % size and abs(each) <= _MOST for each in (form.constant, *form.terms.values()))
         if not is_number or not all(_is_known(term, around) for term in form.terms):
             return False
         self.accesses[op] = form
@@ -87,7 +94,7 @@ class _Tape:
         self.plane = self.plane or next(iter(shapes), ())
         return shapes == {self.plane} and len(self.plane) > 1
 
-    def rewrite(self, tape: TapeOp) -> None:
+    def store_by_points(self, tape: TapeOp) -> None:
         (length,) = types.shape(tape.result.type)
         element = types.element_type(tape.result.type)
         array = types.tensor([*self.plane, length // prod(self.plane)], element)
@@ -109,8 +116,7 @@ class _Tape:
         part, size = subset.part, prod(self.plane)
         number = constant(form.constant // size, types.I64)
         for term, factor in form.terms.items():
-            value = Expr(term.loop.body.block.args[0] if isinstance(term, Trip) else term.value)
-            number = number + value * (factor // size)
+            number = number + _computed(term) * (factor // size)
         starts = [*(constant(0, types.I64) for _ in self.plane), number]
         plane = [*self.plane, 1]
         if subset.change is Change.NONE:
@@ -118,9 +124,10 @@ class _Tape:
             for use in list(part.uses):
                 with in_place_of(use.operation):
                     replace(use.operation, [reshape(read, use.operation.results[0].type).value])
-            replace(op, [part])
+            erase(op)
         else:
-            source = Expr(part.owner.operands[0])
+            (unflattened,) = _unflattened(subset)
+            source = Expr(unflattened)
             new = insert_slice(reshape(source, types.tensor(plane, source.element)), Expr(subset.array), starts)
             replace(op, [new.value])
 
@@ -149,6 +156,13 @@ def _is_known(term: Trip | Opaque, loops: Sequence[Operation]) -> bool:
     if isinstance(term, Opaque):
         return term.axis is None
     return term.loop in loops and isinstance(term.loop, scf.ForOp)
+
+
+def _computed(term: Trip | Opaque) -> Expr:
+    if isinstance(term, Opaque):
+        return Expr(term.value)
+    assert isinstance(term.loop, scf.ForOp)
+    return Expr(term.loop.body.block.args[0])
 
 
 def _around(op: Operation) -> list[Operation]:
