@@ -37,6 +37,7 @@ from mlirad.lowering.clean_up.drop_hints import DropHints
 from mlirad.lowering.clean_up.hoist import Hoist
 from mlirad.lowering.clean_up.inline import Inline
 from mlirad.lowering.clean_up.mask_selections import MaskSelections
+from mlirad.lowering.clean_up.peel_base_cases import PeelBaseCases
 from mlirad.lowering.clean_up.raise_loops import Verdicts, raise_loops
 from mlirad.targets.finding import described, stages_of
 from mlirad.targets.memory_report import MemoryReport
@@ -65,6 +66,7 @@ def differentiate(
     becomes of loops.
     """
     dropped = () if keeps_rules else (DropRules(),)
+    apply((PeelBaseCases(),), module)
     while has_requests(module):
         apply((*dropped, Inline(), *CLEAN, MaskSelections()), module)
         # A raised branch computes both sides, which paths would count; a plain one on an integer takes one side.

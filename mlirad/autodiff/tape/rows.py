@@ -142,11 +142,11 @@ class AllRows:
     def _emit_count(self, loop: Loop, outermost: Operation) -> Expr:
         """The trip count of a for, above the nest."""
         assert isinstance(loop.op, scf.ForOp), "the trip count of a while is not known above it"
-        bound = self._hoist(loop.op.ub, outermost)
+        bound = self.hoist(loop.op.ub, outermost)
         with building(InsertPoint.before(outermost)), located(loop.op.location):
             return not_negative(bound)
 
-    def _hoist(self, value: SSAValue, outermost: Operation) -> SSAValue:
+    def hoist(self, value: SSAValue, outermost: Operation) -> SSAValue:
         """The value, computed above the nest: it is index arithmetic on values that are known there."""
         if block_of(value) is outermost.parent:
             return value
@@ -154,7 +154,7 @@ class AllRows:
             assert isinstance(value, OpResult)
             op = value.op
             assert outermost.parent is not None
-            copy = op.clone({operand: self._hoist(operand, outermost) for operand in op.operands})
+            copy = op.clone({operand: self.hoist(operand, outermost) for operand in op.operands})
             copy.location = op.location
             outermost.parent.insert_op_before(copy, outermost)
             self._hoisted[value] = copy.results[value.index]

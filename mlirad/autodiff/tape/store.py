@@ -119,7 +119,7 @@ class Tapes:
         nest, width = plan.nest, plan.width
         assert nest is not None
         rows = self.rows.of(nest, plan.path)
-        empty = _empty_tape(plan, rows, types.element_type(values[0].type))
+        empty = self._empty_tape(plan, rows, types.element_type(values[0].type))
         counters = [forward_counter(loop) for loop in nest.loops]
         points = [_after(value) for value in values]
         grow = _growth(rows, width)
@@ -143,28 +143,23 @@ class Tapes:
         tape.name_hint = "tape"
         return tape
 
-
-def _empty_tape(plan: TapePlan, rows: Rows, element: Attribute) -> SSAValue:
-    """A tape above the nest, in its final length if that is known."""
-    width = plan.width
-    with building(InsertPoint.before(plan.path[0][0])):
-        if rows.capacity is None:
-            size = constant(max(FIRST_CAPACITY, width), types.I64)
-        elif (known := constant_int(rows.capacity.value)) is not None:
-            return new_tape(types.tensor([known * width], element), width).value
-        else:
-            size = rows.capacity if width == 1 else rows.capacity * width
-            size = _if_taken(plan.path[0], size)
-        return new_tape(types.tensor([-1], element), width, size).value
-
-
-def _if_taken(step: Step, size: Expr) -> Expr:
-    """The size of a tape that only one branch of an `if` fills: 0 if the other one is taken."""
-    op, block = step
-    if not isinstance(op, scf.IfOp):
-        return size
-    taken = Expr(op.cond)
-    return where(taken, size, 0) if block is branches(op)[0] else where(taken, 0, size)
+    def _empty_tape(self, plan: TapePlan, rows: Rows, element: Attribute) -> SSAValue:
+        """A tape above the nest, in its final length if that is known."""
+        nest, width, outermost = plan.nest, plan.width, plan.path[0][0]
+        assert nest is not None
+        with building(InsertPoint.before(outermost)):
+            if rows.capacity is None:
+                size = constant(max(FIRST_CAPACITY, width), types.I64)
+            elif (known := constant_int(rows.capacity.value)) is not None:
+                return new_tape(types.tensor([known * width], element), width).value
+            else:
+                size = rows.capacity if width == 1 else rows.capacity * width
+                for op, block in nest.branches:
+                    # The tape is empty if the other branch is taken.
+                    assert isinstance(op, scf.IfOp)
+                    taken = Expr(self.rows.hoist(op.cond, outermost))
+                    size = where(taken, size, 0) if block is branches(op)[0] else where(taken, 0, size)
+            return new_tape(types.tensor([-1], element), width, size).value
 
 
 def _growth(rows: Rows, width: int) -> Update:

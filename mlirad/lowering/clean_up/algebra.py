@@ -268,10 +268,26 @@ def annihilate(_op: AnnihilateOp, x: SSAValue, *factors: SSAValue) -> Result:
     known = {factor: number for factor in factors if (number := known_number(factor)) is not None}
     if any(number != 0 for number in known.values()):
         return x
+    product = defined_by(x, MulOp)
+    if product is not None and any(_is_product(product, factor) for factor in factors):
+        return x
     if len(known) < len(set(factors)):
         return emit(AnnihilateOp, x, *(each for each in factors if each not in known)) if known else None
     product = Expr(x)
     return where(product == product, product, zeros_like(product))
+
+
+def _is_product(product: MulOp, factor: SSAValue) -> bool:
+    """Whether a product is `factor` times a finite number: not nan where the factor is 0."""
+    pairs = ((product.x, product.y), (product.y, product.x))
+    return any(one is factor and _is_finite(other) for one, other in pairs)
+
+
+def _is_finite(value: SSAValue) -> bool:
+    if (choice := defined_by(value, SelectOp)) is not None:
+        return _is_finite(choice.x) and _is_finite(choice.y)
+    number = known_number(value)
+    return number is not None and bool(np.isfinite(number))
 
 
 @rule(LogicalAndOp, LogicalOrOp)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat, IntegerType, ModuleOp
@@ -26,10 +27,12 @@ from mlirad.analysis.loops import Carries, is_structured, terminator, trip_count
 from mlirad.analysis.ranges import Ranges
 from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import is_removable
-from mlirad.dialect.core.expr import Expr, constant, emit
+from mlirad.dialect.core.expr import Expr, apply, constant, emit, where
 from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.arithmetic import NegOp
 from mlirad.dialect.ops.check import EffectOp
 from mlirad.dialect.ops.choice import MaximumOp, SelectOp
+from mlirad.dialect.ops.compare import LogicalNotOp
 from mlirad.lowering.clean_up import algebra, array_algebra
 from mlirad.lowering.clean_up.algebra import Rule, Rules, general_rules, simpler
 from mlirad.lowering.rewriting import erase, in_place_of, replace, splice
@@ -189,7 +192,7 @@ def _for(work: _Worklist, op: scf.ForOp) -> None:
     elif trips == 1:
         work.replace(op, work.inline(op, op.body.block, [op.lb, *op.iter_args]))
     else:
-        _count_by_induction(work, op)
+        _replace_by_formulas(work, op)
         _loop_carries(work, op)
 
 
@@ -220,29 +223,40 @@ def _loop_carries(work: _Worklist, op: scf.ForOp | scf.WhileOp) -> None:
     carries.keep(lambda number: number not in dropped)
 
 
-def _count_by_induction(work: _Worklist, op: scf.ForOp) -> None:
-    """Replace a carry that grows by a constant each trip by a multiple of the induction variable."""
+Formula = Callable[[Expr], Expr]
+"""The value of a carry after a number of trips."""
+
+
+def _replace_by_formulas(work: _Worklist, op: scf.ForOp) -> None:
+    """Replace a carry that follows from the induction variable."""
     if not (is_number(op.lb, 0) and is_number(op.step, 1)):
         return
     body = op.body.block
     parts = zip(op.iter_args, body.args[1:], terminator(body).operands, op.results, strict=True)
     for init, arg, yielded, result in list(parts):
-        step = increment(yielded, arg)
-        if step is None or (arg.has_one_use() and result.first_use is None):
+        after = _formula(Expr(init), arg, yielded)
+        if after is None or (arg.has_one_use() and result.first_use is None):
             continue
-
-        def after(trips: SSAValue | Expr, init: SSAValue = init, step: int = step) -> SSAValue:
-            return (Expr(init) + (trips if isinstance(trips, Expr) else Expr(trips)) * step).value
-
         first = body.first_op
         assert first is not None and op.parent is not None
-        inside = work.emit_before(first, lambda after=after: after(body.args[0]))
-        outside = work.emit_before(op, lambda after=after: after(emit(MaximumOp, op.ub, constant(0, types.I64))))
+        inside = work.emit_before(first, lambda after=after: after(Expr(body.args[0])).value)
+        outside = work.emit_before(op, lambda after=after: after(emit(MaximumOp, op.ub, constant(0, types.I64))).value)
         work.substitute(arg, inside)
         work.substitute(result, outside)
         # The carry has no reader now: make it one that never changes, so that `_loop_carries` drops it.
         terminator(body).operands[arg.index - 1] = init
         work.add_owner(yielded)
+
+
+def _formula(init: Expr, arg: SSAValue, yielded: SSAValue) -> Formula | None:
+    """The formula of a carry that grows by a constant in each trip, or is negated."""
+    step = increment(yielded, arg)
+    if step is not None:
+        return lambda trips: init + trips * step
+    if isinstance(yielded.owner, NegOp | LogicalNotOp) and yielded.owner.x is arg and not types.is_tensor(arg.type):
+        kind = type(yielded.owner)
+        return lambda trips: where(apply(np.bitwise_and, trips, 1) == 0, init, emit(kind, init))
+    return None
 
 
 def _if(work: _Worklist, op: scf.IfOp) -> None:

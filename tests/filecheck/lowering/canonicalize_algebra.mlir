@@ -77,3 +77,20 @@ func.func @offsets(%n: i64, %x: f64) -> (i64, i64, f64) {
   %k = nd.add %f, %h : f64
   func.return %d, %e, %k : i64, i64, f64
 }
+
+// A cotangent times a finite number is never nan where the cotangent is 0; times any other number it may be.
+// CHECK-LABEL: func.func @annihilated
+// CHECK:         %[[D:.*]] = nd.annihilate %c by %g
+// CHECK-NEXT:    func.return %a, %b, %[[D]]
+func.func @annihilated(%g: f64, %x: f64, %p: i1) -> (f64, f64, f64) {
+  %one = nd.constant {value = 1.5 : f64} : f64
+  %minus = nd.constant {value = -1.5 : f64} : f64
+  %sign = nd.select %p, %one, %minus : i1, f64
+  %a = nd.mul %g, %one : f64
+  %b = nd.mul %sign, %g : f64
+  %c = nd.mul %g, %x : f64
+  %d = nd.annihilate %a by %g : f64
+  %e = nd.annihilate %b by %g : f64
+  %f = nd.annihilate %c by %g : f64
+  func.return %d, %e, %f : f64, f64, f64
+}

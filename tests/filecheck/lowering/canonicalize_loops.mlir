@@ -39,6 +39,32 @@ func.func @carries(%x: f64, %y: f64, %n: i64, %a: tensor<100xf64>) -> (f64, f64)
   func.return %r#0, %r#1 : f64, f64
 }
 
+// A carry that is negated in each trip has its sign from the parity of the trip: other trips need not run before it, and a
+// reverse sweep stores nothing. An array would be computed twice.
+// CHECK-LABEL: func.func @signs
+// CHECK:         scf.for %i = {{.*}} iter_args(%total = %{{.*}}, %v = %{{.*}}) -> (f64, tensor<4xf64>) : i64 {
+// CHECK:           nd.bit_and %i,
+// CHECK:           nd.select %{{.*}}, %flag, %{{.*}} : i1, i1
+// CHECK:           nd.bit_and %i,
+// CHECK:           nd.select %{{.*}}, %x, %{{.*}} : i1, f64
+// CHECK:           nd.neg %v
+// CHECK:           scf.yield %{{[a-z]*}}, %w
+func.func @signs(%x: f64, %flag: i1, %n: i64, %a: tensor<4xf64>) -> (f64, f64, tensor<4xf64>) {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %zero = nd.constant {value = 0.0 : f64} : f64
+  %r:4 = scf.for %i = %c0 to %n step %c1 iter_args(%sign = %x, %turn = %flag, %total = %zero, %v = %a)
+      -> (f64, i1, f64, tensor<4xf64>) : i64 {
+    %term = nd.select %turn, %sign, %zero : i1, f64
+    %more = nd.add %total, %term : f64
+    %minus = nd.neg %sign : f64
+    %other = nd.logical_not %turn : i1
+    %w = nd.neg %v : tensor<4xf64>
+    scf.yield %minus, %other, %more, %w : f64, i1, f64, tensor<4xf64>
+  }
+  func.return %r#0, %r#2, %r#3 : f64, f64, tensor<4xf64>
+}
+
 // Branches on known conditions, results that do not depend on the branch, scalars that need none.
 // CHECK-LABEL: func.func @branches
 // CHECK-NOT:     scf.if

@@ -35,12 +35,13 @@ class Nest:
     """Loops, outermost first. The trip counts of all loops after number `grows` (from 1) are known above the nest.
 
     The count of loop number `grows` is not known, so a tape for the nest grows. 0: all counts are known. base: of that
-    loop, if there are loops around it.
+    loop, if there are loops around it. branches: the branches on the path whose conditions are known above the nest.
     """
 
     loops: tuple[Loop, ...]
     grows: int
     base: Base | None
+    branches: tuple[Step, ...]
 
 
 @dataclass
@@ -59,10 +60,27 @@ class Nests:
         while grows > 0 and self._has_known_count(loops[grows - 1]):
             grows -= 1
         base = Base(loops[grows - 1], loops[grows - 2].body) if grows >= 2 else None
-        return Nest(loops, grows, base)
+        branches = tuple(step for step in path if isinstance(step[0], scf.IfOp) and self._decides_above(step[0].cond))
+        return Nest(loops, grows, base, branches)
 
     def _has_known_count(self, loop: Loop) -> bool:
         return isinstance(loop.op, scf.ForOp) and self._is_known_above(loop.op.ub)
+
+    def _decides_above(self, condition: SSAValue) -> bool:
+        """Whether a condition is known above the nest, and computed from integers there: floats could round
+        differently."""
+        if not self._is_known_above(condition):
+            return False
+        pending, seen = [condition], set[SSAValue]()
+        while pending:
+            value = pending.pop()
+            op = value.owner
+            if isinstance(op, Operation) and op.parent is not self.entry and value not in seen:
+                if any(types.is_inexact(operand.type) for operand in op.operands):
+                    return False
+                seen.add(value)
+                pending += op.operands
+        return True
 
     def _is_known_above(self, value: SSAValue) -> bool:
         """Whether a value is index arithmetic on values that are known above the nest."""
