@@ -4,8 +4,8 @@ Reads: private functions that call themselves, in one branch only. Writes: that 
 step; the rest of the function in place of each call in the step. Leaves: a function that does not call itself any more,
 and calls the step; nothing in functions whose rest is large.
 
-Most calls of a recursion are those that end it. Each costs the passing of arguments, checks of the stack, and in a
-forward sweep a record on the tapes of all calls.
+Most calls of a recursion that branches out are those that end it. Each costs the passing of arguments, checks of the
+stack, and in a forward sweep a record on the tapes of all calls.
 """
 
 from __future__ import annotations
@@ -40,47 +40,57 @@ class PeelBaseCases(ModulePass):
 
     Before:
 
-        func.func private @power(%x: f64, %n: i64) -> f64 {
-          %zero = nd.constant {value = 0 : i64} : i64
+        func.func private @fibonacci(%x: f64, %n: i64) -> f64 {
           %one = nd.constant {value = 1 : i64} : i64
-          %done = nd.equal %n, %zero : (i64, i64) -> i1
-          %y = scf.if %done -> (f64) {
+          %is_first = nd.less_equal %n, %one : (i64, i64) -> i1
+          %y = scf.if %is_first -> (f64) {
             scf.yield %x : f64
           } else {
-            %m = nd.sub %n, %one : i64
-            %p = func.call @power(%x, %m) : (f64, i64) -> f64
-            %q = nd.mul %p, %x : f64
-            scf.yield %q : f64
+            %k = nd.sub %n, %one : i64
+            %a = func.call @fibonacci(%x, %k) : (f64, i64) -> f64
+            %m = nd.sub %k, %one : i64
+            %b = func.call @fibonacci(%x, %m) : (f64, i64) -> f64
+            %c = nd.add %a, %b : f64
+            scf.yield %c : f64
           }
           func.return %y : f64
         }
 
     After `mlirad-peel-base-cases`:
 
-        func.func private @power(%x: f64, %n: i64) -> f64 {
-          %zero = nd.constant {value = 0 : i64} : i64
-          %done = nd.equal %n, %zero : (i64, i64) -> i1
-          %y = scf.if %done -> (f64) {
+        func.func private @fibonacci(%x: f64, %n: i64) -> f64 {
+          %one = nd.constant {value = 1 : i64} : i64
+          %is_first = nd.less_equal %n, %one : (i64, i64) -> i1
+          %y = scf.if %is_first -> (f64) {
             scf.yield %x : f64
           } else {
-            %0 = func.call @power.step(%n, %x) : (i64, f64) -> f64
+            %0 = func.call @fibonacci.step(%n, %x) : (i64, f64) -> f64
             scf.yield %0 : f64
           }
           func.return %y : f64
         }
-        func.func private @power.step(%n: i64, %x: f64) -> f64 {
+        func.func private @fibonacci.step(%n: i64, %x: f64) -> f64 {
           %one = nd.constant {value = 1 : i64} : i64
-          %m = nd.sub %n, %one : i64
-          %zero = nd.constant {value = 0 : i64} : i64
-          %done = nd.equal %m, %zero : (i64, i64) -> i1
-          %y = scf.if %done -> (f64) {
+          %k = nd.sub %n, %one : i64
+          %one_1 = nd.constant {value = 1 : i64} : i64
+          %is_first = nd.less_equal %k, %one_1 : (i64, i64) -> i1
+          %y = scf.if %is_first -> (f64) {
             scf.yield %x : f64
           } else {
-            %0 = func.call @power.step(%m, %x) : (i64, f64) -> f64
+            %0 = func.call @fibonacci.step(%k, %x) : (i64, f64) -> f64
             scf.yield %0 : f64
           }
-          %q = nd.mul %y, %x : f64
-          func.return %q : f64
+          %m = nd.sub %k, %one : i64
+          %one_2 = nd.constant {value = 1 : i64} : i64
+          %is_first_1 = nd.less_equal %m, %one_2 : (i64, i64) -> i1
+          %y_1 = scf.if %is_first_1 -> (f64) {
+            scf.yield %x : f64
+          } else {
+            %1 = func.call @fibonacci.step(%m, %x) : (i64, f64) -> f64
+            scf.yield %1 : f64
+          }
+          %c = nd.add %y, %y_1 : f64
+          func.return %c : f64
         }
     """
 
@@ -139,6 +149,18 @@ def _step_of(function: func.FuncOp) -> _Step | None:
         block = inner
 
 
+def _most_calls(block: Block, name: str) -> int:
+    """The most calls of a function in one run of a block, where a loop counts as two trips."""
+    count = 0
+    for op in block.ops:
+        inner = [_most_calls(each, name) for region in op.regions for each in region.blocks]
+        if isinstance(op, func.CallOp):
+            count += op.callee.string_value() == name
+        elif inner:
+            count += max(inner) * (1 if isinstance(op, scf.IfOp) else 2)
+    return count
+
+
 def _only_branch(op: scf.IfOp, calls: Collection[func.CallOp]) -> Block | None:
     """The branch that has all of these ops."""
     return next((each for each in branches(op) if all(map(each.find_ancestor_op_in_block, calls))), None)
@@ -161,10 +183,11 @@ class _Step:
 
     @property
     def is_separable(self) -> bool:
-        """Whether the rest of the function is so small that its copies cost less than the calls, the step takes no
-        arrays but the function's arguments, and it passes on the memory of those that it writes."""
+        """Whether the step may call the function more than once, the rest of the function is so small that its copies
+        cost less than the calls, the step takes no arrays but the function's arguments, and it passes on the memory of
+        those that it writes."""
         rest = len(ops_inside(self.function)) - sum(1 + len(ops_inside(op)) for op in self.block.ops)
-        if rest * len(_calls(self.function, self.name)) > MOST_COPIED:
+        if _most_calls(self.block, self.name) < 2 or rest * len(_calls(self.function, self.name)) > MOST_COPIED:
             return False
         entry, written = self.function.body.block, written_by(self.function)
         for value in self._captured():

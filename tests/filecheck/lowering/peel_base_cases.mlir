@@ -60,22 +60,48 @@ func.func private @double(%n: i64, %x: tensor<9xf64> {mlirad.written = 0 : i64})
     %b = nd.add %a, %a : f64
     %w = nd.insert %b, %x[%m] : f64 into tensor<9xf64>
     %z = func.call @double(%m, %w) : (i64, tensor<9xf64>) -> tensor<9xf64>
-    scf.yield %z : tensor<9xf64>
+    %v = func.call @double(%m, %z) : (i64, tensor<9xf64>) -> tensor<9xf64>
+    scf.yield %v : tensor<9xf64>
   }
   func.return %y : tensor<9xf64>
 }
 
-// What the step would take as another array, or does not pass on, stays as it is: so does a recursion through others.
+// A function stays as it is if it calls itself once at most, because one call in all would be spared; if its step would
+// take an array that is not an argument; and if it calls itself through others.
+// CHECK-LABEL: func.func private @root(
+// CHECK:         func.call @root(
 // CHECK-LABEL: func.func private @shrink(
 // CHECK:         func.call @shrink(
 // CHECK-LABEL: func.func private @even(
 // CHECK:         func.call @odd(
 // CHECK-LABEL: func.func private @odd(
 // CHECK:         func.call @even(
-func.func @others(%x: tensor<?xf64>, %n: i64) -> (f64, i1) {
+func.func @others(%x: tensor<?xf64>, %n: i64, %a: f64) -> (f64, i1, f64) {
   %y = func.call @shrink(%n, %x) : (i64, tensor<?xf64>) -> f64
   %z = func.call @even(%n) : (i64) -> i1
-  func.return %y, %z : f64, i1
+  %r = func.call @root(%n, %a, %a) : (i64, f64, f64) -> f64
+  func.return %y, %z, %r : f64, i1, f64
+}
+func.func private @root(%n: i64, %low: f64, %high: f64) -> f64 {
+  %zero = nd.constant {value = 0 : i64} : i64
+  %one = nd.constant {value = 1 : i64} : i64
+  %done = nd.equal %n, %zero : (i64, i64) -> i1
+  %y = scf.if %done -> (f64) {
+    scf.yield %low : f64
+  } else {
+    %m = nd.sub %n, %one : i64
+    %middle = nd.add %low, %high : f64
+    %is_left = nd.less %low, %middle : (f64, f64) -> i1
+    %a = scf.if %is_left -> (f64) {
+      %b = func.call @root(%m, %low, %middle) : (i64, f64, f64) -> f64
+      scf.yield %b : f64
+    } else {
+      %c = func.call @root(%m, %middle, %high) : (i64, f64, f64) -> f64
+      scf.yield %c : f64
+    }
+    scf.yield %a : f64
+  }
+  func.return %y : f64
 }
 func.func private @shrink(%n: i64, %x: tensor<?xf64>) -> f64 {
   %zero = nd.constant {value = 0 : i64} : i64
@@ -88,7 +114,9 @@ func.func private @shrink(%n: i64, %x: tensor<?xf64>) -> f64 {
   } else {
     %m = nd.sub %n, %one : i64
     %b = func.call @shrink(%m, %part) : (i64, tensor<?xf64>) -> f64
-    scf.yield %b : f64
+    %c = func.call @shrink(%m, %part) : (i64, tensor<?xf64>) -> f64
+    %d = nd.add %b, %c : f64
+    scf.yield %d : f64
   }
   func.return %y : f64
 }

@@ -142,6 +142,48 @@ def loops_around_calls(x, n):
     return t
 
 
+def minor(x, row, free, after):
+    """Signs that alternate, an array that is written and restored, and calls in a loop that all end, or all go on."""
+    if row == len(free) - 1:
+        return x[3 * row + after[0]]
+    total, sign = 0.0, 1.0
+    for k in range(len(free)):
+        if free[k] == 0:
+            free[k] = 1
+            last = after[0]
+            after[0] = sum_of_unused(free)
+            total += sign * x[3 * row + k] * minor(x, row + 1, free, after)
+            after[0] = last
+            free[k] = 0
+            sign = -sign
+    return total
+
+
+def sum_of_unused(free):
+    """The last column that no row above has taken."""
+    column = 0
+    for k in range(len(free)):
+        if free[k] == 0:
+            column = k
+    return column
+
+
+def determinant(x):
+    return minor(x, 0, np.zeros(3, dtype=np.int64), np.zeros(1, dtype=np.int64))
+
+
+def taken_in_all_trips(x, n):
+    """The branch of each trip follows from n, or from the trip. The sign of the sum depends on the number of trips."""
+    t, sign, turn = x[0], x[1], n > 2
+    for i in range(n):
+        t = np.exp(-t) * x[2] if n % 2 == 1 else np.sin(t * sign)
+        if turn:
+            t = t * np.exp(t - i)
+        sign = -sign
+        turn = not turn
+    return t * sign + (x[0] if turn else x[1] * x[2])
+
+
 PROGRAMS: list[tuple[Function, np.ndarray]] = [
     (lambda x: power(x[0], 11), np.array([1.1])),
     (lambda x: halves(x, 0, len(x)), np.linspace(0.3, 1.2, 7)),
@@ -154,8 +196,9 @@ PROGRAMS: list[tuple[Function, np.ndarray]] = [
     (lambda x: tree(x, len(x) - 1), np.linspace(0.1, 0.6, 5)),
     (mutual, np.array([0.4, 0.7])),
     (lambda x: loops_around_calls(x, 2), np.array([0.7, 0.9, 1.1])),
+    (determinant, np.array([0.7, 0.9, 1.1, -0.4, 0.2, 0.8, 1.5, 0.3, -0.6])),
 ]
-NAMES = "power halves sort simpson used scratch loops vectors tree mutual around".split()
+NAMES = "power halves sort simpson used scratch loops vectors tree mutual around minors".split()
 programs = pytest.mark.parametrize(("f", "x"), PROGRAMS, ids=NAMES)
 
 
@@ -188,7 +231,9 @@ def test_single_precision(f: Function, x: np.ndarray) -> None:
     np.testing.assert_allclose(gradient, differences(f, x), rtol=2e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("f", "x"), [PROGRAMS[k] for k in (2, 4, 6, 8)], ids=["sort", "used", "loops", "tree"])
+@pytest.mark.parametrize(
+    ("f", "x"), [PROGRAMS[k] for k in (2, 4, 6, 8, 11)], ids=["sort", "used", "loops", "tree", "minors"]
+)
 def test_second_order(f: Function, x: np.ndarray) -> None:
     u = np.linspace(1.0, -0.5, len(x))
     gradient = mlirad.grad(f)
@@ -198,6 +243,15 @@ def test_second_order(f: Function, x: np.ndarray) -> None:
     np.testing.assert_allclose(forward(x), expected, rtol=1e-6, atol=1e-7)
     backward = mlirad.grad(lambda x: mlirad.jvp(f, (x,), (u,))[1])
     np.testing.assert_allclose(backward(x), expected, rtol=1e-6, atol=1e-7)
+
+
+def test_branches_and_signs_of_trips() -> None:
+    x = np.array([0.4, -0.7, 0.9])
+    f, gradient = mlirad.jit(taken_in_all_trips), mlirad.grad(taken_in_all_trips)
+    for n in (-1, 0, 1, 2, 3, 6):
+        assert f(x, n) == pytest.approx(taken_in_all_trips(x, n), rel=1e-14)
+        expected = differences(lambda x, n=n: taken_in_all_trips(x, n), x)
+        np.testing.assert_allclose(gradient(x, n), expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("f", [array_is_scratch, weighted_sort])
