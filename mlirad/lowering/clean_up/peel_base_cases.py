@@ -2,7 +2,7 @@
 
 Reads: private functions that call themselves, in one branch only. Writes: that branch as a function of its own, the
 step; the rest of the function in place of each call in the step. Leaves: a function that does not call itself any more,
-and calls the step; nothing in functions whose rest is large.
+and calls the step. It leaves functions alone whose rest is large, or that call themselves once at most.
 
 Most calls of a recursion that branches out are those that end it. Each costs the passing of arguments, checks of the
 stack, and in a forward sweep a record on the tapes of all calls.
@@ -31,7 +31,7 @@ from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import find, ops_inside, ops_of
 
 MOST_COPIED = 64
-"""The ops that are copied, in all: as many as a handful of calls has instructions."""
+"""The ops that are copied, in all: about as many as a few calls have instructions."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,9 @@ class PeelBaseCases(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = functions_of(op)
-        for name in [name for name in functions if name in recursive(functions)]:
-            function = functions[name]
-            if _may_be_copied(function) and _calls_only_itself(name, functions):
+        found = recursive(functions)
+        for name, function in functions.items():
+            if name in found and _may_be_copied(function) and _calls_only_itself(name, functions):
                 if (step := _step_of(function)) is not None and step.is_separable:
                     op.body.block.insert_op_after(step.separate(), function)
 
@@ -200,11 +200,12 @@ class _Step:
 
     def _passed_on(self, result: int) -> int | None:
         """The number of the step's result that becomes a result of the function."""
-        value, block = yields(self.function.body.block)[result], self.block
-        for op, block in self.path:
+        block = self.function.body.block
+        for op, inner in self.path:
+            value = yields(block)[result]
             if not isinstance(value, OpResult) or value.op is not op:
                 return None
-            value, result = yields(block)[value.index], value.index
+            block, result = inner, value.index
         return result
 
     def _captured(self) -> list[SSAValue]:
