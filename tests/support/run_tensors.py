@@ -313,7 +313,10 @@ class Machine:
     def _compare(self, op: arith.CmpiOp) -> Sequence[Any]:
         left, right = self._all(op.operands)
         compare = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
-        return [compare[op.predicate.value.data](left, right)]
+        number = op.predicate.value.data
+        if number >= len(compare):  # unsigned
+            return [compare[number - 4](left.astype(np.uint64), right.astype(np.uint64))]
+        return [compare[number](left, right)]
 
     def _compare_floats(self, op: arith.CmpfOp) -> Sequence[Any]:
         left, right = self._all(op.operands)
@@ -424,6 +427,7 @@ OPS: dict[type[Operation], Callable[[Machine, Any], Sequence[Any]]] = {
     arith.SubiOp: _binary(lambda x, y: x - y),
     arith.MuliOp: _binary(lambda x, y: x * y),
     arith.RemSIOp: _binary(np.fmod),
+    arith.RemUIOp: _binary(np.fmod),
     arith.AndIOp: _binary(lambda x, y: x & y),
     arith.AddfOp: _binary(lambda x, y: x + y),
     arith.SubfOp: _binary(lambda x, y: x - y),

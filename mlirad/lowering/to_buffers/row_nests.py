@@ -5,19 +5,20 @@ Reads: ops on memrefs of static size. Writes: nothing. Leaves: nests that cannot
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from mlirad.dialect.core.answers import Dims
 from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.loop_body import Combiner, body_of
+from mlirad.lowering.rewriting import erase
 
 _SMALL_FACTOR = 1 << 14
 """Bytes: what a product may read again for each block of rows."""
@@ -188,6 +189,25 @@ def loop_sizes(op: GenericOp) -> dict[int, int]:
     return sizes
 
 
+def work_of(op: Operation) -> int:
+    """What a nest of static size costs."""
+    if isinstance(op, GenericOp):
+        return body_of(op.body.block).cost_of_point(len(op.operands)) * prod(loop_sizes(op).values())
+    return prod(shape_of(op.operands[-1]))
+
+
+def blocks_of(op: Operation) -> Iterator[Block]:
+    """The blocks in an op, without the bodies of linalg ops, collected before any of them changes."""
+    found: list[Block] = []
+    for region in op.regions:
+        for block in region.blocks:
+            found.append(block)
+            for inner in block.ops:
+                if inner.regions and not isinstance(inner, GenericOp | FillOp):
+                    found += blocks_of(inner)
+    return iter(found)
+
+
 def fills_before(op: Operation) -> dict[SSAValue, RowNest]:
     """The fills directly before an op, by the memory that they fill."""
     fills: dict[SSAValue, RowNest] = {}
@@ -197,3 +217,11 @@ def fills_before(op: Operation) -> dict[SSAValue, RowNest]:
             fills.setdefault(nest.outputs[0].base, nest)
         before = before.prev_op
     return fills
+
+
+def erase_memory(value: SSAValue) -> None:
+    """Erase the op that allocates memory, and the views of it."""
+    for use in list(value.uses):
+        erase_memory(use.operation.results[0])
+    assert isinstance(value.owner, Operation)
+    erase(value.owner)

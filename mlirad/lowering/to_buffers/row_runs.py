@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import prod
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType
@@ -17,7 +16,6 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.dialect.core.effect_table import is_removable
-from mlirad.lowering.loop_body import body_of
 from mlirad.lowering.to_buffers.row_nests import (
     MEMREF_VIEWS,
     SMALL,
@@ -27,9 +25,9 @@ from mlirad.lowering.to_buffers.row_nests import (
     bytes_of,
     bytes_of_memref,
     loads_elsewhere,
-    loop_sizes,
     nest_of,
     shape_of,
+    work_of,
 )
 
 _LONGEST_ROW = 1 << 19
@@ -185,7 +183,7 @@ class RowRun:
     @property
     def work(self) -> int:
         """What all rows cost."""
-        return sum([_work(nest.op) for nest in self.nests])
+        return sum([work_of(nest.op) for nest in self.nests])
 
     @property
     def has_column_sums(self) -> bool:
@@ -224,13 +222,6 @@ class RowRun:
         if has_products and self.rows % most == 1:
             most -= 1  # a product of one row is no longer computed in tiles, which round otherwise
         return next((size for size in sizes if self.rows % size == 0), most)
-
-
-def _work(op: GenericOp | FillOp) -> int:
-    """What a nest of static size costs."""
-    if isinstance(op, FillOp):
-        return prod(shape_of(op.outputs[0]))
-    return body_of(op.body.block).cost_of_point(len(op.operands)) * prod(loop_sizes(op).values())
 
 
 def read_by(op: Operation) -> Iterator[SSAValue]:

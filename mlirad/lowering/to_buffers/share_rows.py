@@ -29,7 +29,15 @@ from mlirad.dialect.core.scalars import number
 from mlirad.dialect.core.upstream import map_of, segments
 from mlirad.lowering.loop_body import Combiner
 from mlirad.lowering.rewriting import erase
-from mlirad.lowering.to_buffers.row_nests import RESHAPES, RowAccess, fills_before, nest_of, shape_of
+from mlirad.lowering.to_buffers.row_nests import (
+    RESHAPES,
+    RowAccess,
+    blocks_of,
+    erase_memory,
+    fills_before,
+    nest_of,
+    shape_of,
+)
 from mlirad.lowering.to_buffers.row_runs import RowRun
 from mlirad.xdsl_support.traversal import ops_of
 
@@ -108,20 +116,8 @@ class ShareRows(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.body.block.ops:
             if isinstance(function, func.FuncOp) and not function.is_declaration:
-                for block in _blocks(function):
+                for block in blocks_of(function):
                     _Runs(block, self).find()
-
-
-def _blocks(op: Operation) -> Iterator[Block]:
-    """The blocks in an op, without the bodies of linalg ops, collected before any of them changes."""
-    found: list[Block] = []
-    for region in op.regions:
-        for block in region.blocks:
-            found.append(block)
-            for inner in block.ops:
-                if inner.regions and not isinstance(inner, GenericOp | FillOp):
-                    found += _blocks(inner)
-    return iter(found)
 
 
 @dataclass(frozen=True)
@@ -196,7 +192,7 @@ class _Blocks:
         for nest in nests:
             erase(nest.op)
         for old in self.own:
-            _erase_unused(old)
+            erase_memory(old)
 
     def _in_strips(self, count: int, each: int) -> None:
         """The blocks in strips of `each`, which threads run in any order, each with memory of its own."""
@@ -358,14 +354,6 @@ def _users(base: SSAValue) -> Iterator[Operation]:
             yield from _users(use.operation.results[0])
         else:
             yield use.operation
-
-
-def _erase_unused(value: SSAValue) -> None:
-    """Erase the op that allocates memory, and the views of it."""
-    for use in list(value.uses):
-        _erase_unused(use.operation.results[0])
-    assert isinstance(value.owner, Operation)
-    erase(value.owner)
 
 
 def _index(value: int) -> SSAValue:

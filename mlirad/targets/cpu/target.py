@@ -176,8 +176,9 @@ def _bufferized(parallel: bool) -> list[ModulePass]:
     from mlirad.lowering.to_buffers.bufferize import Bufferize
     from mlirad.lowering.to_buffers.plan_arena import PlanArena
     from mlirad.lowering.to_buffers.share_rows import ShareRows
+    from mlirad.lowering.to_buffers.stagger_rows import StaggerRows
 
-    return [Bufferize(), ShareRows(parallel=parallel), PlanArena()]
+    return [Bufferize(), StaggerRows(parallel=parallel), ShareRows(parallel=parallel), PlanArena()]
 
 
 def _loops(vector_bytes: int, parallel: bool, fastmath: bool) -> list[ModulePass]:

@@ -1,0 +1,281 @@
+"""Runs of nests that may go over their rows together, each some rows behind the others: which nests, and how far.
+
+Reads: nests on memrefs of static size, in program order. Writes: nothing. Leaves: nests that sum over rows, and ops
+that must stay between two nests.
+
+Row `i` of a nest touches row `i + shift` of each of its memories. Row `i` of a nest runs at the time `i + lag`, and at
+one time nests run in program order. If two nests touch one memory and one of them writes it, the later one must reach
+each row no earlier: lag - shift of the later one is at least lag - shift of the earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp, YieldOp
+from xdsl.ir import Operation, SSAValue
+
+from mlirad.analysis.constants import contents_of
+from mlirad.dialect.core.answers import Dims
+from mlirad.dialect.core.effect_table import is_removable
+from mlirad.lowering.to_buffers.row_nests import (
+    MEMREF_VIEWS,
+    RESHAPES,
+    base_of,
+    bytes_of_memref,
+    dims_of,
+    shape_of,
+    work_of,
+)
+
+_MOST_NESTS = 256
+_MOST_WINDOW = 1 << 22
+"""Bytes: rows that are in use at one time should be in a second or third level cache."""
+_WHOLE_VECTORS = 64
+"""Rows of a multiple of this many elements have no leftover elements that are computed one by one."""
+
+
+@dataclass(frozen=True)
+class ShiftedAccess:
+    """An operand of a nest.
+
+    base: the memory that contains it. has_rows: whether a row of the nest touches only the same row of the operand.
+    shift: the row of `base` that the nest's first row touches; None if a row of the nest may touch any row of it.
+    """
+
+    value: SSAValue
+    base: SSAValue
+    has_rows: bool
+    shift: int | None
+    is_written: bool
+
+    @property
+    def bytes(self) -> int:
+        assert isinstance(self.value.type, MemRefType)
+        return bytes_of_memref(self.value.type)
+
+
+@dataclass(frozen=True)
+class ShiftedNest:
+    """A nest whose rows may run in any order."""
+
+    op: Operation
+    rows: int
+    accesses: tuple[ShiftedAccess, ...]
+
+    @property
+    def written_shift(self) -> int:
+        return next(each.shift for each in self.accesses if each.is_written and each.shift is not None)
+
+
+def shifted_nest_of(op: Operation) -> ShiftedNest | None:
+    """The nest of an op; None if it cannot run row by row."""
+    maps = _maps_of(op)
+    if maps is None:
+        return None
+    outputs = len(op.outputs) if isinstance(op, GenericOp | FillOp) else 1
+    accesses: list[ShiftedAccess] = []
+    rows = 0
+    for place, (value, dims) in enumerate(zip(op.operands, maps, strict=True)):
+        if not isinstance(value.type, MemRefType):
+            continue
+        base, shape = base_of(value), shape_of(value)
+        if dims is None or base is None or DYNAMIC_INDEX in shape or 0 in dims[1:]:
+            return None
+        is_written = place >= len(maps) - outputs
+        has_rows = dims[:1] == (0,)
+        shift = _shift_of(value) if has_rows else None
+        if is_written and (shift is None or len(shape) < 2):
+            return None
+        rows = shape[0] if is_written else rows
+        accesses.append(ShiftedAccess(value, base, has_rows, shift, is_written))
+    return ShiftedNest(op, rows, tuple(accesses)) if accesses and rows > 0 else None
+
+
+def _maps_of(op: Operation) -> list[Dims | None] | None:
+    """The loops along which the axes of an op's operands run; None if its rows cannot run one after the other, or not
+    with the same digits."""
+    if isinstance(op, FillOp):
+        return [(), tuple(range(len(shape_of(op.outputs[0]))))]
+    if isinstance(op, memref.CopyOp):
+        return [tuple(range(len(shape_of(each)))) for each in op.operands]
+    if not isinstance(op, GenericOp) or any(kind.data != IteratorType.PARALLEL for kind in op.iterator_types):
+        return None
+    is_even = shape_of(op.outputs[0])[-1:] and shape_of(op.outputs[0])[-1] % _WHOLE_VECTORS == 0
+    for inner in op.body.block.ops:
+        counts_rows = isinstance(inner, IndexOp) and inner.dim.value.data == 0
+        is_plain = isinstance(inner, IndexOp | YieldOp) or inner.dialect_name() == arith.Arith.name
+        if inner.regions or isinstance(inner, memref.LoadOp) or counts_rows or not (is_plain or is_even):
+            return None
+    return [dims_of(attribute.data) for attribute in op.indexing_maps.data]
+
+
+def _shift_of(value: SSAValue) -> int | None:
+    """The row of a memory at which a view of it begins; None if it is not a view of consecutive rows."""
+    shift, rows = 0, shape_of(value)[0]
+    while isinstance(view := value.owner, MEMREF_VIEWS):
+        if isinstance(view, memref.SubviewOp):
+            first = first_of(view)
+            if first is None or view.static_strides.get_values()[0] != 1 or not has_all_axes(view):
+                return None
+            shift += first
+        elif not isinstance(view, RESHAPES) or shape_of(view.operands[0])[:1] != (rows,):
+            return None
+        value = view.operands[0]
+        rows = shape_of(value)[0]
+    return shift
+
+
+def first_of(view: memref.SubviewOp) -> int | None:
+    """The first row of a view, if it is known."""
+    first = view.static_offsets.get_values()[0]
+    return _number(view.offsets[0]) if first == DYNAMIC_INDEX else first
+
+
+def has_all_axes(view: memref.SubviewOp) -> bool:
+    return len(shape_of(view.results[0])) == len(shape_of(view.source))
+
+
+def _number(value: SSAValue) -> int | None:
+    while isinstance(value.owner, arith.IndexCastOp):
+        value = value.owner.operands[0]
+    contents = contents_of(value)
+    return contents.value.data if isinstance(contents, IntegerAttr) else None
+
+
+@dataclass
+class StaggeredRun:
+    """The nests of a run so far. written: the memory that they write. whole: the memory of which a row of a nest may
+    touch any row."""
+
+    nests: list[ShiftedNest] = field(default_factory=list)
+    written: set[SSAValue] = field(default_factory=set)
+    read: set[SSAValue] = field(default_factory=set)
+    whole: set[SSAValue] = field(default_factory=set)
+
+    def takes(self, op: Operation) -> bool:
+        """Add an op to the run, or leave it before the run; False if the run ends before it."""
+        nest = shifted_nest_of(op) if len(self.nests) < _MOST_NESTS else None
+        if nest is not None and self._may_join(nest):
+            self._join(nest)
+            return True
+        return self._may_stay(op)
+
+    def _may_join(self, nest: ShiftedNest) -> bool:
+        whole = self.whole | {each.base for each in nest.accesses if each.shift is None}
+        written = self.written | {each.base for each in nest.accesses if each.is_written}
+        return not whole & written
+
+    def _join(self, nest: ShiftedNest) -> None:
+        for each in nest.accesses:
+            (self.written if each.is_written else self.read).add(each.base)
+            if each.shift is None:
+                self.whole.add(each.base)
+        self.nests.append(nest)
+
+    def _may_stay(self, op: Operation) -> bool:
+        """Whether an op may come before all nests of the run."""
+        if isinstance(op, (memref.AllocOp, memref.GetGlobalOp, *MEMREF_VIEWS)):
+            return True
+        if isinstance(op, memref.LoadOp):
+            base = base_of(op.memref)
+            return base is not None and base not in self.written
+        has_memory = any(isinstance(value.type, MemRefType) for value in op.operands)
+        return not has_memory and not op.regions and is_removable(op)
+
+    @property
+    def work(self) -> int:
+        """What all rows cost."""
+        return sum([work_of(nest.op) for nest in self.nests])
+
+    def lags(self) -> tuple[int, ...]:
+        """For each nest, the time of its row 0: as late as the nests after it allow, so that they read new rows."""
+        lags = [nest.written_shift for nest in self.nests]
+        numbered = list(enumerate(self.nests))
+        _move_behind(numbered, lags, max)
+        _move_behind(reversed(numbered), lags, min)
+        return tuple(lags)
+
+    def windows(self, lags: Sequence[int]) -> dict[SSAValue, int]:
+        """For each memory, the number of its rows that are in use at one time."""
+        reached: dict[SSAValue, list[int]] = {}
+        for nest, lag in zip(self.nests, lags, strict=True):
+            for each in nest.accesses:
+                if each.shift is not None:
+                    reached.setdefault(each.base, []).append(lag - each.shift)
+        windows = {base: max(times) - min(times) + 1 for base, times in reached.items()}
+        return {base: shape_of(base)[0] if base in self.whole else rows for base, rows in windows.items()}
+
+    def rings(self, lags: Sequence[int]) -> dict[SSAValue, int]:
+        """The memory that only the run uses, with the number of rows that are sufficient for it."""
+        ops = {nest.op for nest in self.nests}
+        block = self.nests[0].op.parent
+        return {
+            base: rows
+            for base, rows in self.windows(lags).items()
+            if isinstance(base.owner, memref.AllocOp) and base.owner.parent is block
+            if rows < shape_of(base)[0] and all(op in ops for op in _users(base))
+        }
+
+    def is_worthwhile(self, lags: Sequence[int], least: int, step: int) -> bool:
+        """Whether nests need rows that others computed earlier, and the run spares a part of the memory traffic. least,
+        step: the fewest bytes of all memory, and those that each nest touches at a time."""
+        windows = self.windows(lags)
+        if not any(windows[base] > 1 for base in self.written & self.read):
+            return False
+        before, after = self._traffic(self.rings(lags))
+        total = sum([bytes_of_memref(base.type) for base in windows if isinstance(base.type, MemRefType)])
+        window = sum([rows * bytes_of_row(base) for base, rows in windows.items() if base not in self.whole])
+        has_long_rows = total >= max([nest.rows for nest in self.nests]) * len(self.nests) * step
+        is_in_cache = window <= _MOST_WINDOW and 4 * window <= total
+        return 3 * before >= 4 * after and total >= least and is_in_cache and has_long_rows
+
+    def _traffic(self, rings: Container[SSAValue]) -> tuple[int, int]:
+        """The bytes that the nests read and write, one by one and together. Memory that is written is also read."""
+        together: dict[SSAValue, int] = {}
+        before = 0
+        for nest in self.nests:
+            alone: dict[SSAValue, int] = {}
+            for each in nest.accesses:
+                alone[each.base] = max(alone.get(each.base, 0), each.bytes * (2 if each.is_written else 1))
+            before += sum(alone.values())
+            for base, bytes in alone.items():
+                together[base] = max(together.get(base, 0), bytes)
+        return before, sum([bytes for base, bytes in together.items() if base not in rings])
+
+
+def _users(base: SSAValue) -> Iterator[Operation | None]:
+    """The ops that use memory or a slice of it; None for another view."""
+    for use in base.uses:
+        view = use.operation
+        if not isinstance(view, memref.SubviewOp):
+            yield view
+        elif has_all_axes(view) and not view.sizes and not view.strides:
+            yield from (each.operation for each in view.results[0].uses)
+        else:
+            yield None
+
+
+def bytes_of_row(base: SSAValue) -> int:
+    assert isinstance(base.type, MemRefType)
+    return bytes_of_memref(base.type) // shape_of(base)[0]
+
+
+def _move_behind(nests: Iterable[tuple[int, ShiftedNest]], lags: list[int], extreme: Callable[..., int]) -> None:
+    """Increase the lags of nests, in an order, as those of the nests before them in this order demand (`max`) or allow
+    (`min`)."""
+    written: dict[SSAValue, int] = {}
+    touched: dict[SSAValue, int] = {}
+    for number, nest in nests:
+        accesses = [(each, each.shift) for each in nest.accesses if each.shift is not None]
+        others = [((touched if each.is_written else written).get(each.base), shift) for each, shift in accesses]
+        bounds = [distance + shift for distance, shift in others if distance is not None]
+        lags[number] = max(lags[number], extreme(bounds)) if bounds else lags[number]
+        for each, shift in accesses:
+            distance = lags[number] - shift
+            for found in (touched, written) if each.is_written else (touched,):
+                found[each.base] = extreme(found.get(each.base, distance), distance)

@@ -1,0 +1,177 @@
+"""Nests that run row by row, some rows behind one another, compute the same as one after the other."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from compare_buffers import count, parse, run_bufferized
+from run_tensors import Machine
+from xdsl.context import Context
+from xdsl.dialects import scf
+
+import mlirad
+from mlirad.lowering.to_buffers.bufferize import Bufferize
+from mlirad.lowering.to_buffers.plan_arena import PlanArena
+from mlirad.lowering.to_buffers.stagger_rows import StaggerRows
+from mlirad.lowering.to_buffers.staggered_runs import StaggeredRun
+from mlirad.xdsl_support.verify import verify_dominance
+
+SHAPE = (6, 3)
+ARGUMENTS = 3
+
+
+def type_of(shape: tuple[int, ...]) -> str:
+    return f"tensor<{''.join(f'{size}x' for size in shape)}i64>"
+
+
+class RandomStencils:
+    """The `text` of a function of nests over slices of arrays, which they read, create, and overwrite in place."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.lines = ["%n = arith.constant 3 : i64", "%at = arith.constant 2 : index"]
+        self.arrays = [f"%a{number}" for number in range(ARGUMENTS)]
+        for number in range(self.random.randint(3, 9)):
+            self.random.choice([self.nest, self.nest, self.nest, self.nest, self.fill, self.other])(number)
+        results = (
+            self.random.sample(self.arrays[ARGUMENTS:], k=2) if len(self.arrays) > ARGUMENTS + 1 else self.arrays[:2]
+        )
+        array = type_of(SHAPE)
+        arguments = ", ".join(f"%a{number}: {array}" for number in range(ARGUMENTS))
+        body = "\n".join(f"  {line}" for line in self.lines)
+        self.text = (
+            f"func.func @f({arguments}) -> ({array}, {array}) {{\n{body}\n  "
+            f"func.return {', '.join(results)} : {array}, {array}\n}}\n"
+        )
+
+    def slice(self) -> tuple[int, ...]:
+        rows = self.random.choice([1, 4, 5, 6])
+        return rows, self.random.choice([1, 2, 3])
+
+    def read(self, name: str, array: str, sizes: tuple[int, ...]) -> str:
+        starts = [self.random.randint(0, whole - size) for whole, size in zip(SHAPE, sizes, strict=True)]
+        self.lines.append(
+            f"{name} = tensor.extract_slice {array}[{starts[0]}, {starts[1]}] [{sizes[0]}, {sizes[1]}] [1, 1] : "
+            f"{type_of(SHAPE)} to {type_of(sizes)}"
+        )
+        return f"[{starts[0]}, {starts[1]}] [{sizes[0]}, {sizes[1]}] [1, 1]"
+
+    def write(self, name: str, part: str, array: str, place: str, sizes: tuple[int, ...]) -> None:
+        self.lines.append(
+            f"{name} = tensor.insert_slice {part} into {array}{place} : {type_of(sizes)} into {type_of(SHAPE)}"
+        )
+        self.arrays = (
+            [name if each == array else each for each in self.arrays] if array[1] != "a" else [*self.arrays, name]
+        )
+
+    def nest(self, number: int) -> None:
+        """Writes a slice of an array, or a new array, of two slices of others, and perhaps its old contents."""
+        random, name = self.random, f"%v{number}"
+        sizes = random.choice([SHAPE, self.slice()])
+        inputs = [f"{name}_x{each}" for each in range(2)]
+        for each in inputs:
+            self.read(each, random.choice(self.arrays[-4:]), sizes)
+        array = random.choice(self.arrays[-4:])
+        if sizes == SHAPE:
+            place, out = "", f"{name}_m"
+            self.lines.append(f"{out} = tensor.empty() : {type_of(sizes)}")
+        else:
+            out = f"{name}_o"
+            place = self.read(out, array, sizes)
+        whole = "affine_map<(d0, d1) -> (d0, d1)>"
+        self.lines += [
+            f"{name}_r = linalg.generic {{indexing_maps = [{', '.join([whole] * 3)}], "
+            f'iterator_types = ["parallel", "parallel"]}} ins({", ".join(inputs)} : '
+            f"{', '.join([type_of(sizes)] * 2)}) outs({out} : {type_of(sizes)}) {{",
+            "^bb0(%x: i64, %y: i64, %old: i64):",
+            f"  %z = arith.subi %x, {random.choice(['%y', '%n', '%old' if place else '%y'])} : i64",
+            "  %u = arith.addi %z, %y : i64",
+            "  linalg.yield %u : i64",
+            f"}} -> {type_of(sizes)}",
+        ]
+        if place:
+            self.write(name, f"{name}_r", array, place, sizes)
+        else:
+            self.arrays.append(f"{name}_r")
+
+    def fill(self, number: int) -> None:
+        name, sizes, array = f"%v{number}", self.slice(), self.random.choice(self.arrays[-4:])
+        place = self.read(f"{name}_o", array, sizes)
+        type = type_of(sizes)
+        self.lines.append(f"{name}_r = linalg.fill ins(%n : i64) outs({name}_o : {type}) -> {type}")
+        self.write(name, f"{name}_r", array, place, sizes)
+
+    def other(self, number: int) -> None:
+        """An op between nests: it writes or reads an element."""
+        name, array = f"%v{number}", self.random.choice(self.arrays[-4:])
+        if self.random.random() < 0.5:
+            self.lines.append(f"{name} = tensor.insert %n into {array}[%at, %at] : {type_of(SHAPE)}")
+        else:
+            self.lines.append(f"{name}_e = tensor.extract {array}[%at, %at] : {type_of(SHAPE)}")
+            self.lines.append(f"{name} = tensor.splat {name}_e : {type_of(SHAPE)}")
+        self.arrays.append(name)
+
+
+def check(seed: int) -> int:
+    """The number of loops over rows."""
+    module = parse(RandomStencils(seed).text)
+    random = np.random.default_rng(seed)
+    args = [random.integers(-9, 9, SHAPE) for _ in range(ARGUMENTS)]
+    expected = Machine(module, seed).run(*args)
+    after = module.clone()
+    for each in (Bufferize(), StaggerRows(), PlanArena()):
+        each.apply(Context(), after)
+    after.verify()
+    verify_dominance(after)
+    actual, _ = run_bufferized(after, args, seed)
+    for mine, other in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(mine, other, err_msg=f"seed {seed}")
+    return count(after, scf.ForOp)
+
+
+def test_random_stencils(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StaggeredRun, "is_worthwhile", lambda *_: True)
+    assert sum(map(check, range(25))) > 15
+
+
+def limited(x: Any, c: Any) -> Any:
+    """Two steps of a flow that is limited where it would be uphill, as in a weather model."""
+    for _ in range(2):
+        flow = x[1:, 1:-1] - x[:-1, 1:-1]
+        flow = np.where(flow * (x[1:, 2:] - x[:-1, :-2]) > 0, 0, flow)
+        x[1:-1, 1:-1] -= c * (flow[1:] - flow[:-1])
+    return np.sum(x * x)
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((67, 131), np.float32), ((3, 300), np.float64), ((2, 5), np.float64)])
+def test_same_bits_as_nest_by_nest(shape: tuple[int, int], dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=shape).astype(dtype)
+    c = rng.normal(size=tuple(max(0, each - 2) for each in shape)).astype(dtype)
+
+    def results(is_on: bool) -> tuple[list[Any], int]:
+        with monkeypatch.context() as patch:
+            if not is_on:
+                patch.setattr(StaggerRows, "apply", lambda *_: None)
+            else:
+                patch.setattr(StaggeredRun, "is_worthwhile", lambda *_: True)
+            kernel = mlirad.jit(mlirad.value_and_grad(lambda x, c: limited(x, c), argnums=(0, 1)), cache=False)
+            loops = kernel.lower(x.copy(), c).as_text("bufferized").count("scf.for")
+            return mlirad.tree.leaves(kernel(x.copy(), c)), loops
+
+    plain, few = results(False)
+    staggered, more = results(True)
+    assert more > few or not c.size
+    for one, other in zip(plain, staggered, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("first", range(100, 1100, 100))
+def test_more_random_stencils(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StaggeredRun, "is_worthwhile", lambda *_: True)
+    for seed in range(first, first + 100):
+        check(seed)
