@@ -59,6 +59,14 @@ class RandomStencils:
         )
         return f"[{starts[0]}, {starts[1]}] [{sizes[0]}, {sizes[1]}] [1, 1]"
 
+    def read_row(self, name: str, array: str, size: int) -> None:
+        """A row that all rows of a nest read."""
+        row, start = self.random.randint(0, SHAPE[0] - 1), self.random.randint(0, SHAPE[1] - size)
+        self.lines.append(
+            f"{name} = tensor.extract_slice {array}[{row}, {start}] [1, {size}] [1, 1] : "
+            f"{type_of(SHAPE)} to {type_of((size,))}"
+        )
+
     def write(self, name: str, part: str, array: str, place: str, sizes: tuple[int, ...]) -> None:
         self.lines.append(
             f"{name} = tensor.insert_slice {part} into {array}{place} : {type_of(sizes)} into {type_of(SHAPE)}"
@@ -72,8 +80,12 @@ class RandomStencils:
         random, name = self.random, f"%v{number}"
         sizes = random.choice([SHAPE, self.slice()])
         inputs = [f"{name}_x{each}" for each in range(2)]
-        for each in inputs:
-            self.read(each, random.choice(self.arrays[-4:]), sizes)
+        self.read(inputs[0], random.choice(self.arrays[-4:]), sizes)
+        has_row = random.random() < 0.3
+        if has_row:
+            self.read_row(inputs[1], random.choice(self.arrays[-4:]), sizes[1])
+        else:
+            self.read(inputs[1], random.choice(self.arrays[-4:]), sizes)
         array = random.choice(self.arrays[-4:])
         if sizes == SHAPE:
             place, out = "", f"{name}_m"
@@ -82,10 +94,11 @@ class RandomStencils:
             out = f"{name}_o"
             place = self.read(out, array, sizes)
         whole = "affine_map<(d0, d1) -> (d0, d1)>"
+        other = "affine_map<(d0, d1) -> (d1)>" if has_row else whole
         self.lines += [
-            f"{name}_r = linalg.generic {{indexing_maps = [{', '.join([whole] * 3)}], "
+            f"{name}_r = linalg.generic {{indexing_maps = [{whole}, {other}, {whole}], "
             f'iterator_types = ["parallel", "parallel"]}} ins({", ".join(inputs)} : '
-            f"{', '.join([type_of(sizes)] * 2)}) outs({out} : {type_of(sizes)}) {{",
+            f"{type_of(sizes)}, {type_of(sizes[has_row:])}) outs({out} : {type_of(sizes)}) {{",
             "^bb0(%x: i64, %y: i64, %old: i64):",
             f"  %z = arith.subi %x, {random.choice(['%y', '%n', '%old' if place else '%y'])} : i64",
             "  %u = arith.addi %z, %y : i64",
