@@ -181,6 +181,15 @@ def bytes_of_memref(type: MemRefType) -> int:
     return prod(map(abs, type.get_shape())) * itemsize(type.element_type)
 
 
+def read_by(op: Operation) -> Iterator[SSAValue]:
+    """The values that an op and the ops in its regions read."""
+    yield from op.operands
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                yield from read_by(inner)
+
+
 def loop_sizes(op: GenericOp) -> dict[int, int]:
     """The sizes of the loops of a nest over arrays of static size."""
     sizes: dict[int, int] = {}
@@ -217,6 +226,23 @@ def fills_before(op: Operation) -> dict[SSAValue, RowNest]:
             fills.setdefault(nest.outputs[0].base, nest)
         before = before.prev_op
     return fills
+
+
+def move_behind(ops: Sequence[Operation], last: Operation) -> None:
+    """Move those of the ops, in program order, that come before the last nest of a run to directly after it."""
+    behind = set(_from(last))
+    for op in reversed(ops):
+        if op not in behind:
+            op.detach()
+            assert last.parent is not None
+            last.parent.insert_op_after(op, last)
+
+
+def _from(op: Operation | None) -> Iterator[Operation]:
+    """An op, and the ops after it in its block."""
+    while op is not None:
+        yield op
+        op = op.next_op
 
 
 def erase_memory(value: SSAValue) -> None:

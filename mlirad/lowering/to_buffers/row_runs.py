@@ -7,7 +7,6 @@ come before and after it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.dialects import memref
@@ -26,6 +25,7 @@ from mlirad.lowering.to_buffers.row_nests import (
     bytes_of_memref,
     loads_elsewhere,
     nest_of,
+    read_by,
     shape_of,
     work_of,
 )
@@ -222,11 +222,3 @@ class RowRun:
         if has_products and self.rows % most == 1:
             most -= 1  # a product of one row is no longer computed in tiles, which round otherwise
         return next((size for size in sizes if self.rows % size == 0), most)
-
-
-def read_by(op: Operation) -> Iterator[SSAValue]:
-    yield from op.operands
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.ops:
-                yield from read_by(inner)

@@ -35,6 +35,7 @@ from mlirad.lowering.to_buffers.row_nests import (
     blocks_of,
     erase_memory,
     fills_before,
+    move_behind,
     nest_of,
     shape_of,
 )
@@ -181,14 +182,10 @@ class _Blocks:
             if rest:
                 self._nests(end, _index(count * self.size), rest, zero, {})
             for whole, (_, array, combiner) in self.parts.items():
-                _add_up(array, whole, combiner)
+                add_up(array, whole, combiner)
             for whole, (array, combiner) in self.columns.items():
-                _add_up(array, whole, combiner)
-        behind = set(_from(last))
-        for op in reversed(self.run.later):
-            if op not in behind:
-                op.detach()
-                last.parent.insert_op_after(op, last)
+                add_up(array, whole, combiner)
+        move_behind(self.run.later, last)
         for nest in nests:
             erase(nest.op)
         for old in self.own:
@@ -340,13 +337,6 @@ class _Blocks:
         return found
 
 
-def _from(op: Operation | None) -> Iterator[Operation]:
-    """An op, and the ops after it in its block."""
-    while op is not None:
-        yield op
-        op = op.next_op
-
-
 def _users(base: SSAValue) -> Iterator[Operation]:
     """The ops that use memory, or a view of it."""
     for use in base.uses:
@@ -364,7 +354,7 @@ def _allocated(element: Attribute, shape: Sequence[int]) -> SSAValue:
     return insert(memref.AllocOp.get(element, shape=shape)).memref
 
 
-def _add_up(array: SSAValue, whole: SSAValue, combiner: Combiner) -> None:
+def add_up(array: SSAValue, whole: SSAValue, combiner: Combiner) -> None:
     """Combine the numbers or arrays in an array with the one in `whole`, in order."""
     dims = range(1, rank := len(shape_of(array)))
     kinds = [IteratorType.REDUCTION, *[IteratorType.PARALLEL] * len(dims)]

@@ -2,8 +2,8 @@
 
 Reads: stage `bufferized`, before the arena is planned: nests on memrefs of static size. Writes: one loop over rows,
 which contains the nests on subviews of one row; temporaries used only by these nests have as many rows as are in use
-at one time. Leaves: nests that sum over rows, that need only the same row of one another (`share_rows.py`), and that
-touch little memory.
+at one time. Leaves: nests that sum over rows to more than a number, that need only the same row of one another
+(`share_rows.py`), and that touch little memory. Whole sums are computed from the sums of the rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import groupby
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
@@ -23,7 +23,8 @@ from mlirad.analysis import cost
 from mlirad.dialect.core.expr import current_location, emitting, insert
 from mlirad.dialect.core.scalars import compare, number
 from mlirad.lowering.rewriting import erase, rebuilt
-from mlirad.lowering.to_buffers.row_nests import blocks_of, erase_memory, shape_of
+from mlirad.lowering.to_buffers.row_nests import blocks_of, erase_memory, move_behind, shape_of
+from mlirad.lowering.to_buffers.share_rows import add_up
 from mlirad.lowering.to_buffers.staggered_runs import ShiftedAccess, ShiftedNest, StaggeredRun
 from mlirad.xdsl_support.traversal import ops_of
 
@@ -148,19 +149,23 @@ class StaggerRows(ModulePass):
 
 @dataclass
 class _Loop:
-    """The loop over the rows of a run. rings: the memory that only the run uses, and what replaces it: row i is row i
-    modulo the number of rows in use at one time."""
+    """The loop over the rows of a run.
+
+    rings: the memory that only the run uses, and what replaces it: row i is row i modulo the number of rows in use at
+    one time. sums: for each number to which all rows are added, the sum of a row, and an array of these sums.
+    """
 
     run: StaggeredRun
     lags: Sequence[int]
     rings: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    sums: dict[SSAValue, tuple[SSAValue, SSAValue]] = field(default_factory=dict)
 
     def emit(self) -> None:
         nests = self.run.nests
         last = nests[-1].op
         assert last.parent is not None
         with emitting(InsertPoint.before(last), last.location):
-            self._make_rings()
+            self._make_memory()
             first = min(self.lags)
             end = max([lag + nest.rows for nest, lag in zip(nests, self.lags, strict=True)])
             body = Block(arg_types=[IndexType()])
@@ -168,18 +173,23 @@ class _Loop:
             with emitting(InsertPoint.at_end(body), current_location()):
                 self._nests(body.args[0], first, end)
                 insert(scf.YieldOp())
+            for nest in nests:
+                for whole, combiner in nest.sums.items():
+                    add_up(self.sums[whole][1], whole, combiner)
+        move_behind(self.run.later, last)
         for nest in nests:
             erase(nest.op)
         for base in self.rings:
             erase_memory(base)
 
-    def _make_rings(self) -> None:
+    def _make_memory(self) -> None:
         for base, rows in self.run.rings(self.lags).items():
             assert isinstance(base.type, MemRefType)
-            self.rings[base] = insert(
-                memref.AllocOp.get(base.type.element_type, shape=[rows, *shape_of(base)[1:]])
-            ).memref
+            self.rings[base] = _allocated(base.type.element_type, [rows, *shape_of(base)[1:]])
             self.rings[base].name_hint = base.name_hint
+        for nest in self.run.nests:
+            for whole, combiner in nest.sums.items():
+                self.sums[whole] = _allocated(combiner.element, []), _allocated(combiner.element, [nest.rows])
 
     def _nests(self, time: SSAValue, first: int, end: int) -> None:
         """The nests at one time. Neighbours that begin and end together share a test."""
@@ -198,6 +208,9 @@ class _Loop:
 
     def _rows(self, nests: Sequence[ShiftedNest], row: SSAValue) -> None:
         for nest in nests:
+            for whole, combiner in nest.sums.items():
+                neutral = number(combiner.neutral_number, combiner.element)
+                insert(memref.StoreOp.get(neutral, self.sums[whole][0], []))
             accesses = iter(nest.accesses)
             operands = [
                 self._row(next(accesses), row) if isinstance(value.type, MemRefType) else value
@@ -205,12 +218,15 @@ class _Loop:
             ]
             regions = [region.clone() for region in nest.op.regions]
             insert(rebuilt(nest.op, operands, [], regions)).location = nest.op.location
+            for whole in nest.sums:
+                cell, sums = self.sums[whole]
+                insert(memref.StoreOp.get(insert(memref.LoadOp.get(cell, [])).res, sums, [row]))
 
     def _row(self, access: ShiftedAccess, row: SSAValue) -> SSAValue:
         """One row of an operand."""
         value, ring = access.value, self.rings.get(access.base)
         if not access.has_rows:
-            return value
+            return self.sums[value][0] if value in self.sums else value
         if ring is None or access.shift is None:
             return _part(value, [row, *[0] * len(shape_of(value)[1:])], shape_of(value), [1] * len(shape_of(value)))
         place = insert(arith.RemUIOp(_plus(row, access.shift), _index(shape_of(ring)[0]))).result
@@ -231,6 +247,10 @@ def _part(
     assert isinstance(type, MemRefType)
     result = memref.SubviewOp.infer_result_type(type, offsets, sizes, strides)
     return insert(memref.SubviewOp.get(memory, offsets, sizes, strides, result)).results[0]
+
+
+def _allocated(element: Attribute, shape: Sequence[int]) -> SSAValue:
+    return insert(memref.AllocOp.get(element, shape=shape)).memref
 
 
 def _index(value: int) -> SSAValue:

@@ -1,7 +1,7 @@
 """Runs of nests that may go over their rows together, each some rows behind the others: which nests, and how far.
 
-Reads: nests on memrefs of static size, in program order. Writes: nothing. Leaves: nests that sum over rows, and ops
-that must stay between two nests.
+Reads: nests on memrefs of static size, in program order. Writes: nothing. Leaves: nests that sum over rows to more
+than a number, and ops that must stay between two nests.
 
 Row `i` of a nest touches row `i + shift` of each of its memories. Row `i` of a nest runs at the time `i + lag`, and at
 one time nests run in program order. If two nests touch one memory and one of them writes it, the later one must reach
@@ -10,7 +10,7 @@ each row no earlier: lag - shift of the later one is at least lag - shift of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, memref
@@ -22,12 +22,16 @@ from xdsl.ir import Operation, SSAValue
 from mlirad.analysis.constants import contents_of
 from mlirad.dialect.core.answers import Dims
 from mlirad.dialect.core.effect_table import is_removable
+from mlirad.lowering.loop_body import Combiner, body_of
 from mlirad.lowering.to_buffers.row_nests import (
     MEMREF_VIEWS,
     RESHAPES,
     base_of,
+    bases_of,
     bytes_of_memref,
     dims_of,
+    loads_elsewhere,
+    read_by,
     shape_of,
     work_of,
 )
@@ -61,15 +65,18 @@ class ShiftedAccess:
 
 @dataclass(frozen=True)
 class ShiftedNest:
-    """A nest whose rows may run in any order."""
+    """A nest whose rows may run in any order. sums: the numbers to which it adds all rows, with their combiners."""
 
     op: Operation
     rows: int
     accesses: tuple[ShiftedAccess, ...]
+    sums: Mapping[SSAValue, Combiner]
 
     @property
-    def written_shift(self) -> int:
-        return next(each.shift for each in self.accesses if each.is_written and each.shift is not None)
+    def first_shift(self) -> int:
+        """That of the first memory that it writes by rows, if any."""
+        ordered = sorted(self.accesses, key=lambda each: not each.is_written)
+        return next((each.shift for each in ordered if each.shift is not None), 0)
 
 
 def shifted_nest_of(op: Operation) -> ShiftedNest | None:
@@ -77,7 +84,10 @@ def shifted_nest_of(op: Operation) -> ShiftedNest | None:
     maps = _maps_of(op)
     if maps is None:
         return None
-    outputs = len(op.outputs) if isinstance(op, GenericOp | FillOp) else 1
+    sums = _sums_of(op)
+    if sums is None:
+        return None
+    first_output = len(maps) - (len(op.outputs) if isinstance(op, GenericOp | FillOp) else 1)
     accesses: list[ShiftedAccess] = []
     rows = 0
     for place, (value, dims) in enumerate(zip(op.operands, maps, strict=True)):
@@ -86,14 +96,13 @@ def shifted_nest_of(op: Operation) -> ShiftedNest | None:
         base, shape = base_of(value), shape_of(value)
         if dims is None or base is None or DYNAMIC_INDEX in shape or 0 in dims[1:]:
             return None
-        is_written = place >= len(maps) - outputs
-        has_rows = dims[:1] == (0,)
+        has_rows, is_written = dims[:1] == (0,), place >= first_output
         shift = _shift_of(value) if has_rows else None
-        if is_written and (shift is None or len(shape) < 2):
+        if is_written and value not in sums and (shift is None or len(shape) < 2):
             return None
-        rows = shape[0] if is_written else rows
+        rows = shape[0] if has_rows else rows
         accesses.append(ShiftedAccess(value, base, has_rows, shift, is_written))
-    return ShiftedNest(op, rows, tuple(accesses)) if accesses and rows > 0 else None
+    return ShiftedNest(op, rows, tuple(accesses), sums) if rows > 0 else None
 
 
 def _maps_of(op: Operation) -> list[Dims | None] | None:
@@ -103,15 +112,32 @@ def _maps_of(op: Operation) -> list[Dims | None] | None:
         return [(), tuple(range(len(shape_of(op.outputs[0]))))]
     if isinstance(op, memref.CopyOp):
         return [tuple(range(len(shape_of(each)))) for each in op.operands]
-    if not isinstance(op, GenericOp) or any(kind.data != IteratorType.PARALLEL for kind in op.iterator_types):
+    if not isinstance(op, GenericOp):
         return None
-    is_even = shape_of(op.outputs[0])[-1:] and shape_of(op.outputs[0])[-1] % _WHOLE_VECTORS == 0
+    lengths = [shape_of(each)[-1] for each in op.outputs if shape_of(each)]
+    is_even = all(length % _WHOLE_VECTORS == 0 for length in lengths)
     for inner in op.body.block.ops:
         counts_rows = isinstance(inner, IndexOp) and inner.dim.value.data == 0
         is_plain = isinstance(inner, IndexOp | YieldOp) or inner.dialect_name() == arith.Arith.name
         if inner.regions or isinstance(inner, memref.LoadOp) or counts_rows or not (is_plain or is_even):
             return None
     return [dims_of(attribute.data) for attribute in op.indexing_maps.data]
+
+
+def _sums_of(op: Operation) -> dict[SSAValue, Combiner] | None:
+    """The numbers to which a nest adds all its elements; None if it adds up otherwise."""
+    if not isinstance(op, GenericOp) or all(kind.data == IteratorType.PARALLEL for kind in op.iterator_types):
+        return {}
+    body, first, loops = body_of(op.body.block), len(op.inputs), len(op.iterator_types)
+    sums: dict[SSAValue, Combiner] = {}
+    for place, value in enumerate(op.outputs):
+        combiner = body.combiner(place, first + place)
+        if len(shape_of(value)) == loops:
+            continue
+        if shape_of(value) or combiner is None or combiner.is_in_order:
+            return None
+        sums[value] = combiner
+    return sums
 
 
 def _shift_of(value: SSAValue) -> int | None:
@@ -149,31 +175,59 @@ def _number(value: SSAValue) -> int | None:
 
 @dataclass
 class StaggeredRun:
-    """The nests of a run so far. written: the memory that they write. whole: the memory of which a row of a nest may
-    touch any row."""
+    """The nests of a run so far.
+
+    written, read: the memory that they write and read. whole: the memory of which a row of a nest may touch any row.
+    summed: the memory of numbers to which all rows are added. later: ops that need these numbers, and go after the run.
+    """
 
     nests: list[ShiftedNest] = field(default_factory=list)
     written: set[SSAValue] = field(default_factory=set)
     read: set[SSAValue] = field(default_factory=set)
     whole: set[SSAValue] = field(default_factory=set)
+    summed: set[SSAValue] = field(default_factory=set)
+    later: list[Operation] = field(default_factory=list)
 
     def takes(self, op: Operation) -> bool:
-        """Add an op to the run, or leave it before the run; False if the run ends before it."""
+        """Add an op to the run, or leave it before the run, or move it after the run; False if the run ends before
+        it."""
+        if self._is_later(op):
+            self.later.append(op)
+            return True
+        if any(value.owner in self.later for value in read_by(op)):
+            return False
         nest = shifted_nest_of(op) if len(self.nests) < _MOST_NESTS else None
         if nest is not None and self._may_join(nest):
             self._join(nest)
             return True
         return self._may_stay(op)
 
+    def _is_later(self, op: Operation) -> bool:
+        """Whether an op only computes with whole sums."""
+        if isinstance(op, memref.LoadOp):
+            return base_of(op.memref) in self.summed
+        is_plain = not op.regions and is_removable(op) and not any(isinstance(v.type, MemRefType) for v in op.operands)
+        return is_plain and any(value.owner in self.later for value in op.operands)
+
     def _may_join(self, nest: ShiftedNest) -> bool:
-        whole = self.whole | {each.base for each in nest.accesses if each.shift is None}
-        written = self.written | {each.base for each in nest.accesses if each.is_written}
+        sums = [each.base for each in nest.accesses if each.value in nest.sums]
+        others = [each for each in nest.accesses if each.value not in nest.sums]
+        if any(self._has_touched(base) for base in sums) or len({*sums}) < len(sums):
+            return False
+        if self.summed.union(sums) & {each.base for each in others}:
+            return False
+        whole = self.whole | {each.base for each in others if each.shift is None}
+        written = self.written | {each.base for each in others if each.is_written}
         return not whole & written
+
+    def _has_touched(self, base: SSAValue) -> bool:
+        return base in self.written or base in self.read or base in self.summed
 
     def _join(self, nest: ShiftedNest) -> None:
         for each in nest.accesses:
-            (self.written if each.is_written else self.read).add(each.base)
-            if each.shift is None:
+            is_sum = each.value in nest.sums
+            (self.summed if is_sum else self.written if each.is_written else self.read).add(each.base)
+            if each.shift is None and not is_sum:
                 self.whole.add(each.base)
         self.nests.append(nest)
 
@@ -184,6 +238,11 @@ class StaggeredRun:
         if isinstance(op, memref.LoadOp):
             base = base_of(op.memref)
             return base is not None and base not in self.written
+        if isinstance(op, GenericOp | FillOp) and not loads_elsewhere(op):
+            reads, writes = bases_of(op.inputs), bases_of(op.outputs)
+            if None in reads | writes or reads & (self.written | self.summed):
+                return False
+            return not any(base is not None and self._has_touched(base) for base in writes)
         has_memory = any(isinstance(value.type, MemRefType) for value in op.operands)
         return not has_memory and not op.regions and is_removable(op)
 
@@ -194,7 +253,7 @@ class StaggeredRun:
 
     def lags(self) -> tuple[int, ...]:
         """For each nest, the time of its row 0: as late as the nests after it allow, so that they read new rows."""
-        lags = [nest.written_shift for nest in self.nests]
+        lags = [nest.first_shift for nest in self.nests]
         numbered = list(enumerate(self.nests))
         _move_behind(numbered, lags, max)
         _move_behind(reversed(numbered), lags, min)

@@ -34,8 +34,9 @@ class RandomStencils:
         self.random = Random(seed)
         self.lines = ["%n = arith.constant 3 : i64", "%at = arith.constant 2 : index"]
         self.arrays = [f"%a{number}" for number in range(ARGUMENTS)]
+        self.sums: list[str] = []
         for number in range(self.random.randint(3, 9)):
-            self.random.choice([self.nest, self.nest, self.nest, self.nest, self.fill, self.other])(number)
+            self.random.choice([*[self.nest] * 4, self.fill, self.sum, self.other])(number)
         results = (
             self.random.sample(self.arrays[ARGUMENTS:], k=2) if len(self.arrays) > ARGUMENTS + 1 else self.arrays[:2]
         )
@@ -117,10 +118,30 @@ class RandomStencils:
         self.lines.append(f"{name}_r = linalg.fill ins(%n : i64) outs({name}_o : {type}) -> {type}")
         self.write(name, f"{name}_r", array, place, sizes)
 
+    def sum(self, number: int) -> None:
+        """Of all elements of a slice. An array is filled with it, perhaps much later."""
+        name, sizes = f"%v{number}", self.slice()
+        self.read(f"{name}_x", self.random.choice(self.arrays[-4:]), sizes)
+        self.lines += [
+            f"{name}_m = tensor.empty() : tensor<i64>",
+            f"{name}_f = linalg.fill ins(%n : i64) outs({name}_m : tensor<i64>) -> tensor<i64>",
+            f"{name}_r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>], "
+            f'iterator_types = ["reduction", "reduction"]}} ins({name}_x : {type_of(sizes)}) '
+            f"outs({name}_f : tensor<i64>) {{",
+            "^bb0(%x: i64, %total: i64):",
+            "  %u = arith.addi %total, %x : i64",
+            "  linalg.yield %u : i64",
+            "} -> tensor<i64>",
+        ]
+        self.sums.append(f"{name}_r")
+
     def other(self, number: int) -> None:
         """An op between nests: it writes or reads an element."""
         name, array = f"%v{number}", self.random.choice(self.arrays[-4:])
-        if self.random.random() < 0.5:
+        if self.sums and self.random.random() < 0.5:
+            self.lines.append(f"{name}_e = tensor.extract {self.random.choice(self.sums)}[] : tensor<i64>")
+            self.lines.append(f"{name} = tensor.splat {name}_e : {type_of(SHAPE)}")
+        elif self.random.random() < 0.5:
             self.lines.append(f"{name} = tensor.insert %n into {array}[%at, %at] : {type_of(SHAPE)}")
         else:
             self.lines.append(f"{name}_e = tensor.extract {array}[%at, %at] : {type_of(SHAPE)}")
@@ -178,7 +199,8 @@ def test_same_bits_as_nest_by_nest(shape: tuple[int, int], dtype: Any, monkeypat
     plain, few = results(False)
     staggered, more = results(True)
     assert more > few or not c.size
-    for one, other in zip(plain, staggered, strict=True):
+    np.testing.assert_allclose(plain[0], staggered[0], rtol=1e-6)  # a sum
+    for one, other in zip(plain[1:], staggered[1:], strict=True):
         np.testing.assert_array_equal(one, other)
 
 
