@@ -10,7 +10,7 @@ each row no earlier: lag - shift of the later one is at least lag - shift of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, memref
@@ -145,8 +145,8 @@ def _shift_of(value: SSAValue) -> int | None:
     shift, rows = 0, shape_of(value)[0]
     while isinstance(view := value.owner, MEMREF_VIEWS):
         if isinstance(view, memref.SubviewOp):
-            first = first_of(view)
-            if first is None or view.static_strides.get_values()[0] != 1 or not has_all_axes(view):
+            first = _first_of(view)
+            if first is None or view.static_strides.get_values()[0] != 1 or not _has_all_axes(view):
                 return None
             shift += first
         elif not isinstance(view, RESHAPES) or shape_of(view.operands[0])[:1] != (rows,):
@@ -156,13 +156,13 @@ def _shift_of(value: SSAValue) -> int | None:
     return shift
 
 
-def first_of(view: memref.SubviewOp) -> int | None:
+def _first_of(view: memref.SubviewOp) -> int | None:
     """The first row of a view, if it is known."""
     first = view.static_offsets.get_values()[0]
     return _number(view.offsets[0]) if first == DYNAMIC_INDEX else first
 
 
-def has_all_axes(view: memref.SubviewOp) -> bool:
+def _has_all_axes(view: memref.SubviewOp) -> bool:
     return len(shape_of(view.results[0])) == len(shape_of(view.source))
 
 
@@ -194,7 +194,7 @@ class StaggeredRun:
         if self._is_later(op):
             self.later.append(op)
             return True
-        if any(value.owner in self.later for value in read_by(op)):
+        if self.later and any(value.owner in self.later for value in read_by(op)):
             return False
         nest = shifted_nest_of(op) if len(self.nests) < _MOST_NESTS else None
         if nest is not None and self._may_join(nest):
@@ -286,25 +286,28 @@ class StaggeredRun:
         windows = self.windows(lags)
         if not any(windows[base] > 1 for base in self.written & self.read):
             return False
-        before, after = self._traffic(self.rings(lags))
-        total = sum([bytes_of_memref(base.type) for base in windows if isinstance(base.type, MemRefType)])
+        before, touched = self._traffic()
+        rings = self.rings(lags)
+        after = sum(
+            [bytes * (2 if base in self.written else 1) for base, bytes in touched.items() if base not in rings]
+        )
+        total = sum(touched.values())
         window = sum([rows * bytes_of_row(base) for base, rows in windows.items() if base not in self.whole])
         has_long_rows = total >= max([nest.rows for nest in self.nests]) * len(self.nests) * step
         is_in_cache = window <= _MOST_WINDOW and 4 * window <= total
         return 3 * before >= 4 * after and total >= least and is_in_cache and has_long_rows
 
-    def _traffic(self, rings: Container[SSAValue]) -> tuple[int, int]:
-        """The bytes that the nests read and write, one by one and together. Memory that is written is also read."""
-        together: dict[SSAValue, int] = {}
-        before = 0
+    def _traffic(self) -> tuple[int, dict[SSAValue, int]]:
+        """The bytes that the nests read and write one by one, and for each memory the most that one nest touches. What
+        is written is also read, into the cache."""
+        before, touched = 0, dict[SSAValue, int]()
         for nest in self.nests:
             alone: dict[SSAValue, int] = {}
             for each in nest.accesses:
                 alone[each.base] = max(alone.get(each.base, 0), each.bytes * (2 if each.is_written else 1))
+                touched[each.base] = max(touched.get(each.base, 0), each.bytes)
             before += sum(alone.values())
-            for base, bytes in alone.items():
-                together[base] = max(together.get(base, 0), bytes)
-        return before, sum([bytes for base, bytes in together.items() if base not in rings])
+        return before, touched
 
 
 def _users(base: SSAValue) -> Iterator[Operation | None]:
@@ -313,7 +316,7 @@ def _users(base: SSAValue) -> Iterator[Operation | None]:
         view = use.operation
         if not isinstance(view, memref.SubviewOp):
             yield view
-        elif has_all_axes(view) and not view.sizes and not view.strides:
+        elif _has_all_axes(view) and not view.sizes and not view.strides:
             yield from (each.operation for each in view.results[0].uses)
         else:
             yield None

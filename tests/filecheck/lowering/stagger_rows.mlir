@@ -76,7 +76,45 @@ func.func @in_turns(%x: memref<90x400xf64>, %y: memref<90x400xf64>, %f: f64) {
   func.return
 }
 
-// A nest that may need any row of a result ends the run, and so does a sum over rows: its digits would change.
+// A sum of all elements is computed from the sums of the rows, and what needs it comes after the loop.
+
+// CHECK-LABEL: func.func @with_sum
+// CHECK:         scf.for %[[T:.*]] = %{{.*}} to %{{.*}} step
+// CHECK:           linalg.generic
+// CHECK:           scf.if
+// CHECK:             memref.store %{{.*}}, %[[CELL:.*]][] : memref<f64>
+// CHECK:             linalg.generic
+// CHECK-SAME:          outs(%[[CELL]] : memref<f64>)
+// CHECK:             memref.load %[[CELL]][] : memref<f64>
+// CHECK:             memref.store %{{.*}}, %[[SUMS:.*]][%{{.*}}] : memref<7xf64>
+// CHECK:         linalg.generic
+// CHECK-SAME:      ins(%[[SUMS]] : memref<7xf64>) outs(%total : memref<f64>)
+// CHECK:         memref.load %total[] : memref<f64>
+// CHECK:         func.return
+func.func @with_sum(%x: memref<8x4xf64>, %total: memref<f64>, %y: memref<7x4xf64>) -> f64 {
+  %e = memref.alloc() : memref<8x4xf64>
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : memref<8x4xf64>) outs(%e : memref<8x4xf64>) {
+  ^bb0(%a: f64, %old: f64):
+    %b = arith.addf %a, %a : f64
+    linalg.yield %b : f64
+  }
+  %v = memref.subview %e[0, 0] [7, 4] [1, 1] : memref<8x4xf64> to memref<7x4xf64, strided<[4, 1]>>
+  %w = memref.subview %e[1, 0] [7, 4] [1, 1] : memref<8x4xf64> to memref<7x4xf64, strided<[4, 1], offset: 4>>
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>], iterator_types = ["reduction", "reduction"]} ins(%v, %w : memref<7x4xf64, strided<[4, 1]>>, memref<7x4xf64, strided<[4, 1], offset: 4>>) outs(%total : memref<f64>) {
+  ^bb0(%a: f64, %b: f64, %sum: f64):
+    %c = arith.mulf %a, %b : f64
+    %d = arith.addf %sum, %c : f64
+    linalg.yield %d : f64
+  }
+  %loss = memref.load %total[] : memref<f64>
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%w : memref<7x4xf64, strided<[4, 1], offset: 4>>) outs(%y : memref<7x4xf64>) {
+  ^bb0(%a: f64, %old: f64):
+    linalg.yield %a : f64
+  }
+  func.return %loss : f64
+}
+
+// A nest that may need any row of a result ends the run.
 
 // CHECK-LABEL: func.func @apart
 // CHECK-NOT:     scf.for
