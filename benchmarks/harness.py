@@ -7,10 +7,14 @@ machines.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib.util
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -27,6 +31,19 @@ STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 def has(module: str) -> bool:
     """Whether a peer is installed; every peer is optional."""
     return importlib.util.find_spec(module) is not None
+
+
+def c_library(source: str) -> ctypes.CDLL | None:
+    """The functions of a C program, compiled by gcc with vector functions (libmvec); None if there is no gcc."""
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "functions.so"
+        flags = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", "-x", "c", "-"]
+        command = [compiler, *flags, "-o", str(library), "-lmvec", "-lm"]
+        subprocess.run(command, input=source, text=True, check=True)
+        return ctypes.CDLL(str(library))
 
 
 def elapsed(work: Work, calls: int) -> float:

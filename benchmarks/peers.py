@@ -24,7 +24,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -33,7 +32,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from harness import MINIMUM_SAMPLE, Work, has, high_water
+from harness import MINIMUM_SAMPLE, Work, c_library, has, high_water
 
 import mlirad
 
@@ -109,15 +108,10 @@ def of_numba(program: ModuleType, arguments: Sequence[Any], fastmath: bool | set
 
 
 def of_c(program: ModuleType, arguments: Sequence[Any]) -> Work | None:
-    compiler = shutil.which("gcc")
-    if compiler is None or not hasattr(program, "C"):
+    library = c_library(program.C) if hasattr(program, "C") else None
+    if library is None:
         return None
-    with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder) / "gradient.so"
-        flags = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", "-x", "c", "-"]
-        command = [compiler, *flags, "-o", str(library), "-lmvec", "-lm"]
-        subprocess.run(command, input=program.C, text=True, check=True)
-        gradient = ctypes.CDLL(str(library)).gradient
+    gradient = library.gradient
     gradient.argtypes, gradient.restype = (ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p), None
     (x,) = arguments
 

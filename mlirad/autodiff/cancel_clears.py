@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from mlirad.autodiff.updates import subset_of
+from mlirad.autodiff.updates import is_same_part, subset_of
 from mlirad.dialect.core.answers import Cotangent
 from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.core.op import NdOp, read_subset, written_subset
@@ -84,7 +84,8 @@ def _added_back(clear: NdOp, cleared: Subset) -> tuple[NdOp, Subset] | None:
         if added is None or not isinstance(use, NdOp) or added.change is not Change.ADDED or added.array is not array:
             return None
         read = read_subset(added.part.owner)
-        if added.is_same(cleared) and read is not None and read.array is cleared.array and read.is_same(cleared):
-            return use, added
+        if read is not None and read.array is cleared.array:
+            if is_same_part(added, cleared) and is_same_part(read, cleared):
+                return use, added
         array = use.results[0]
     return None

@@ -6,11 +6,13 @@ Reads: ops that answer `subset`. Writes: nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
+from mlirad.autodiff.sizes import size_source
 from mlirad.dialect.core.op import NdOp, read_subset
-from mlirad.dialect.core.subset import Subset
+from mlirad.dialect.core.subset import Range, Subset
 
 
 def subset_of(op: NdOp) -> Subset:
@@ -18,6 +20,26 @@ def subset_of(op: NdOp) -> Subset:
     subset = op.subset()
     assert subset is not None
     return subset
+
+
+def is_same_part(one: Subset, other: Subset) -> bool:
+    """Whether it is known to be the same part of an array.
+
+    Unlike `is_same`, this compares the sources of sizes that are known only at run time: a read is given its sizes, and
+    a write has those of its value.
+    """
+    if one.is_same(other):
+        return True
+    ranges = list(map(_sized, one.ranges))
+    return type(one) is type(other) and None not in ranges and ranges == list(map(_sized, other.ranges))
+
+
+def _sized(range: Range | None) -> Range | None:
+    return (
+        range
+        if range is None or not isinstance(range.length, tuple)
+        else replace(range, length=size_source(*range.length))
+    )
 
 
 def places_of(op: NdOp) -> Sequence[SSAValue]:

@@ -10,6 +10,7 @@ from mlirad.dialect.arrays import (  # noqa: F401  (a family's ops are defined b
     gather,
     places,
     product,
+    running_extreme,
     slices,
     sort,
     sum_in_order,

@@ -22,7 +22,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import emit, emitting
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.shift import UNCHANGED, Shift
-from mlirad.dialect.ops.reduction import ExtremeOp
+from mlirad.dialect.ops.reduction import ExtremalOp
 from mlirad.xdsl_support.traversal import ops_inside
 
 
@@ -61,7 +61,7 @@ class StopCancelledExtremes(ModulePass):
     name = "mlirad-stop-cancelled-extremes"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for extreme in [each for each in ops_inside(op) if isinstance(each, ExtremeOp)]:
+        for extreme in [each for each in ops_inside(op) if isinstance(each, ExtremalOp)]:
             value: OpResult | None = extreme.result
             while value is not None and types.is_float(types.element_type(value.type)):
                 if _cancels(value):

@@ -19,6 +19,8 @@ from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, calle
 from mlirad.dialect.core.op import PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import scalar_op
+from mlirad.dialect.core.shift import Shift
+from mlirad.dialect.ops.constant import is_zero
 from mlirad.dialect.ops.elementwise import floats
 from mlirad.dialect.ops.movement import broadcast_like, repeated
 from mlirad.errors import ShapeError
@@ -96,6 +98,12 @@ class SumInOrderOp(TwoOperandsOp, PureOp):
     def jvp(self, dx: Expr | None, dy: Expr | None, out: Expr, x: Expr, y: Expr) -> Expr | None:
         total = None if dx is None else sum_of(dx, self._summed)
         return dy if total is None else total if dy is None else dy + total
+
+    def shifted(self, x: Shift, start: Shift) -> Shift | None:
+        # A factor of the terms is one of the sum if the start is 0.
+        if start.by or (x.by and not (x.is_factor and is_zero(self.start))):
+            return None
+        return x.along({axis: axis for axis in self._kept})
 
     def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         return self.tangents(given, outs, operands)

@@ -217,6 +217,10 @@ class NdOp(TypedOp):
         sum."""
         return None
 
+    def selection(self) -> tuple[SSAValue, SSAValue, SSAValue] | None:
+        """(condition, x, y) of an op whose only result is x where the condition holds, else y."""
+        return None
+
     def shifted(self, *operands: Any, **named: Any) -> Shift | None:
         """How the only result changes with a number, given the same of each operand (Shifts); None if not known."""
         return None

@@ -155,6 +155,9 @@ class SelectOp(ElementwiseOp):
             raise DTypeError(f"nd.select: the condition is {condition}, not booleans of the shape of {x}")
         return [x]
 
+    def selection(self) -> tuple[SSAValue, SSAValue, SSAValue]:
+        return self.condition, self.x, self.y
+
     def shifted(self, condition: Shift, x: Shift, y: Shift) -> Shift | None:
         return x if x == y else None
 

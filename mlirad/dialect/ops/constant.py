@@ -117,6 +117,14 @@ def is_nonzero(value: SSAValue) -> bool:
     return isinstance(owner, ConstantOp) and bool((np.abs(owner.reference()) > 0).all())
 
 
+def is_zero(value: SSAValue) -> bool:
+    """Whether a value is a constant of zeros, of either sign."""
+    owner = value.owner
+    while isinstance(owner, FullOp):
+        owner = owner.value.owner
+    return isinstance(owner, ConstantOp) and not np.any(owner.reference())
+
+
 @op(np.full, cost=0, linear=True, complex=True)
 class FullOp(LinearOp):
     """An array filled with one number; the further operands are its unknown sizes, in order."""

@@ -20,7 +20,7 @@ from mlirad.dialect.core.derivative import OneOperandOp
 from mlirad.dialect.core.expr import Expr, emit, sum_of, where
 from mlirad.dialect.core.intervals import HIGHEST, Integer, Interval
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, dtype_name, literal, shape_text
-from mlirad.dialect.core.op import PureOp, op
+from mlirad.dialect.core.op import NdOp, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import plus, scalar_op
 from mlirad.dialect.core.shift import Shift
@@ -152,7 +152,13 @@ class SumOp(ReductionOp):
         return 0
 
 
-class ExtremeOp(ReductionOp):
+class ExtremalOp(NdOp):
+    """The result is the largest or the smallest of many numbers, one of which gets the cotangent, or a few."""
+
+    result = result_def()
+
+
+class ExtremeOp(ExtremalOp, ReductionOp):
     """The largest or smallest element; nan if there is one. Ties share the cotangent equally."""
 
     @classmethod

@@ -2,6 +2,8 @@
 
 Reads: scf and nd. Writes: nothing. Gives: for such a loop, the roles of its carries, and the places its trips access.
 
+Carried numbers may be the largest or smallest so far (`running_extremes.py`).
+
 A trip may read what it has written itself, and what a later trip will write: it then reads the value from before the
 loop. It must not read what an earlier trip wrote, and no two trips may write to the same place.
 """
@@ -27,6 +29,7 @@ from mlirad.dialect.core.expr import Expr, building
 from mlirad.dialect.core.op import NdOp, read_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.lowering.clean_up.hoist_checks import LONGEST_STEP, stays
+from mlirad.lowering.clean_up.running_extremes import Companion, RunningExtreme, running_extremes
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
@@ -76,13 +79,16 @@ class Sum:
     index: int
 
 
+Role = Writes | Sum | RunningExtreme | Companion
+
+
 @dataclass(frozen=True)
 class IndependentTrips:
     """A loop with independent trips. varying: the values that differ between trips. places: of its reads and writes;
     None if an index is not a multiple of the loop's counter."""
 
     loop: scf.ForOp
-    carries: tuple[Writes | Sum, ...]
+    carries: tuple[Role, ...]
     varying: set[SSAValue]
     places: Mapping[Operation, MovingPlace | None]
 
@@ -91,7 +97,7 @@ class IndependentTrips:
         """Whether the last trip writes to the lowest address, and the order of the trips does not matter."""
         writes = [op for each in self.carries if isinstance(each, Writes) for op in each.writes]
         steps = [place.step for op in writes if (place := self.places[op]) is not None]
-        return bool(steps) and max(steps) < 0 and not any(isinstance(each, Sum) for each in self.carries)
+        return bool(steps) and max(steps) < 0 and all(isinstance(each, Writes) for each in self.carries)
 
 
 def unlike(loop: scf.ForOp, *, is_derived: bool) -> str | None:
@@ -107,7 +113,7 @@ def unlike(loop: scf.ForOp, *, is_derived: bool) -> str | None:
         return f"it makes fewer than {_FEWEST} trips"
     if not all(map(_is_straight, ops_of(loop.body.block))):
         return "there is a loop in it, or a branch that does more than choose numbers"
-    if not any(_pays(op, is_derived) for op in ops_inside(loop)):
+    if not any(_pays(op, is_derived) for op in ops_inside(loop)) and not running_extremes(loop, Loop(loop).carries):
         return "it only does arithmetic, which needs no ops on arrays to be vectorised"
     return None
 
@@ -120,21 +126,27 @@ def independent_trips(loop: scf.ForOp, *, is_derived: bool) -> IndependentTrips 
     if not all(map(_is_harmless, inside)):
         return "one of its trips may fail, or has an effect"
     differing = varying(loop.body.block, loop.body.block.args)
+    extremes = running_extremes(loop, Loop(loop).carries)
     paying = [op for op in inside if _pays(op, is_derived) and not differing.isdisjoint(op.operands)]
-    if not paying:
+    if not paying and not extremes:
         return "all trips compute the same"
-    found = [_writes(loop, carry) or _sum(loop, carry) for carry in Loop(loop).carries]
+    extreme_of = {each.carry.arg: each for each in extremes}
+    found = [extreme_of.get(carry.arg) or _writes(loop, carry) or _sum(loop, carry) for carry in Loop(loop).carries]
     carries = [each for each in found if each is not None]
     writes = [each for each in carries if isinstance(each, Writes)]
     if len(carries) < len(found):
-        return "each trip needs a value of the one before it, which is not just a sum"
+        return "each trip needs a value of the one before it, which is not just a sum or the largest so far"
+    chosen = [each.value for each in extremes if isinstance(each, Companion)]
+    if trip_count(loop) is None and not all(is_counted(value, loop) for value in chosen):
+        return "it chooses a value with the largest number so far, and may make no trip"
     places = {op: _place(subset.places, loop) for op in inside if (subset := _subset(op)) is not None}
     if not is_derived and _gain(loop, paying) < _PASS * _further_places(places):
         return "passes over arrays that it reads at many places would cost more than its functions"
     if not any(_pays(op, False) for op in paying):
         if None in places.values():
             return "it only does arithmetic, which does not pay for gathers"
-        if not writes and sum(_subset(op) is None for op in paying) <= _PRODUCT and loops_around(loop.parent):
+        is_product = not writes and not extremes and sum(_subset(op) is None for op in paying) <= _PRODUCT
+        if is_product and loops_around(loop.parent):
             return "it is an inner loop that only adds up products, which needs no tape"
     trips = IndependentTrips(loop, tuple(carries), differing, places)
     reading = _Reading(trips, {version: each for each in writes for version in each.versions})
@@ -242,6 +254,12 @@ def _lead(one: MovingPlace, other: MovingPlace) -> _Lead:
     if difference is None:
         return None
     return _Apart.APART if difference % one.step else difference // one.step
+
+
+def is_counted(value: SSAValue, loop: scf.ForOp) -> bool:
+    """Whether a value is an i64 that moves by the same step in each trip."""
+    own = Trip(loop)
+    return value.type == types.I64 and all(term == own or stays(term, loop) for term in linear(value).terms)
 
 
 def _is_contiguous(place: MovingPlace | None) -> bool:

@@ -21,8 +21,10 @@ from xdsl.passes import ModulePass
 
 from mlirad.analysis.bounds import element_bound
 from mlirad.analysis.loops import loops_around, trip_count, yields
-from mlirad.analysis.trip_forms import Form, Trip, of_term
+from mlirad.analysis.trip_forms import Form, Trip, linear, of_term
+from mlirad.dialect.arrays.elements import ExtractOp
 from mlirad.dialect.arrays.gather import GatherOp
+from mlirad.dialect.arrays.running_extreme import RunningExtremeOp, running_extreme
 from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
 from mlirad.dialect.arrays.sum_in_order import SumInOrderOp
 from mlirad.dialect.core import types
@@ -40,9 +42,12 @@ from mlirad.lowering.clean_up.independent_trips import (
     IndependentTrips,
     MovingPlace,
     Sum,
+    Writes,
     independent_trips,
+    is_counted,
     unlike,
 )
+from mlirad.lowering.clean_up.running_extremes import Companion, RunningExtreme, select_numbers
 from mlirad.lowering.rewriting import replace
 from mlirad.xdsl_support.traversal import find, ops_of
 
@@ -101,6 +106,8 @@ def raise_loops(module: ModuleOp, verdicts: Verdicts, *, is_derived: bool) -> No
     """Raise the loops of a module. The first verdict about a line counts: later ones are about derivatives."""
     for function in module.ops:
         loops = find(function, scf.ForOp)
+        for loop in loops:
+            select_numbers(loop)
         if any(unlike(loop, is_derived=is_derived) is None for loop in loops):
             eliminate_checks(function)
         for loop in reversed(find(function, scf.ForOp)):
@@ -162,6 +169,7 @@ class _Raising:
     trips: IndependentTrips
     lanes: int | Expr = 0
     _values: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    _extremes: dict[SSAValue, tuple[Expr, RunningExtremeOp]] = field(default_factory=dict)
     _written: dict[tuple[SSAValue, MovingPlace], SSAValue] = field(default_factory=dict)
 
     def results(self) -> list[Expr] | None:
@@ -186,12 +194,13 @@ class _Raising:
         return self._of(value) if value in self.trips.varying else repeated(self._of(value), self.lanes)
 
     def _block(self, block: Block) -> bool:
-        sums: dict[Operation, Sum] = {each.op: each for each in self.trips.carries if isinstance(each, Sum)}
+        roles = {each.op: each for each in self.trips.carries if not isinstance(each, Writes)}
+        tests = {each.test.owner for each in roles.values() if isinstance(each, RunningExtreme)}
         for op in ops_of(block):
-            if op is block.last_op:
+            if op is block.last_op or op in tests:
                 continue
             with located(op.location):
-                found = self._sum(sums[op]) if op in sums else self._op(op)
+                found = self._op(op) if op not in roles else self._carry(roles[op])
             if found is None:
                 return False
             for old, new in zip(op.results, found, strict=True):
@@ -226,6 +235,36 @@ class _Raising:
             sides.append([self._stacked(value) for value in yields(region.block)])
         chosen = self._stacked(op.cond)
         return [where(chosen, *pair) for pair in zip(*sides, strict=True)]
+
+    def _carry(self, each: Sum | RunningExtreme | Companion) -> Sequence[Expr] | None:
+        """A carried number after all trips."""
+        match each:
+            case Sum():
+                return self._sum(each)
+            case RunningExtreme():
+                return [self._extreme(each)[0]]
+            case Companion():
+                return [self._companion(each)]
+
+    def _extreme(self, each: RunningExtreme) -> tuple[Expr, RunningExtremeOp]:
+        """The largest or smallest number of all trips, and its op."""
+        if each.test not in self._extremes:
+            self._extremes[each.test] = running_extreme(self._stacked(each.term), Expr(each.carry.init), each.taken)
+        return self._extremes[each.test]
+
+    def _companion(self, each: Companion) -> Expr:
+        """The value that was chosen with the extreme."""
+        loop = self.trips.loop
+        out, op = self._extreme(each.extreme)
+        place, stays = op.chosen(out, Expr(op.x), Expr(op.start))
+        start = Expr(each.carry.init)
+        if each.value not in self.trips.varying:
+            return where(stays, start, self._of(each.value))
+        if is_counted(each.value, loop):
+            form = linear(each.value)
+            factor = form.terms.get(Trip(loop), 0)
+            return where(stays, start, value_of(form.plus(of_term(Trip(loop)), -factor)) + place * factor)
+        return where(stays, start, emit(ExtractOp, self._of(each.value), where(stays, 0, place)))
 
     def _sum(self, each: Sum) -> Sequence[Expr] | None:
         """A sum after all trips. The order of integer additions does not matter."""

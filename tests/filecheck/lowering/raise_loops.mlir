@@ -110,3 +110,52 @@ func.func @reads_nothing_without_a_trip(%x: tensor<100xf64>, %n: i64, %k: i64) -
   }
   func.return %s : f64
 }
+
+// The largest number so far, and the trip that found it: one op, and a search for the place of its result. Nothing is
+// taken if the test is false, so nan never is.
+//
+//     for i in range(99):
+//         if x[i] > high: high, k = x[i], i
+//
+// CHECK-LABEL: func.func @largest
+// CHECK-NOT: scf.for
+// CHECK: %[[HIGH:.*]] = nd.running_extreme %x, %start {taken = "ogt"} : tensor<99xf64>, f64
+// CHECK: %[[SAME:.*]] = nd.equal %x
+// CHECK: %[[PLACES:.*]] = nd.select %[[SAME]]
+// CHECK: nd.min %[[PLACES]]
+// CHECK: %[[K:.*]] = nd.select %{{.*}}, %none, %{{.*}} : i1, i64
+// CHECK: func.return %[[HIGH]], %[[K]]
+func.func @largest(%x: tensor<99xf64>, %start: f64, %none: i64) -> (f64, i64) {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %n = nd.constant {value = 99 : i64} : i64
+  %high, %k = scf.for %i = %c0 to %n step %c1 iter_args(%high_1 = %start, %k_1 = %none) -> (f64, i64) : i64 {
+    %a = nd.extract %x[%i] : tensor<99xf64> -> f64
+    %beyond = nd.greater %a, %high_1 : (f64, f64) -> i1
+    %high_2, %k_2 = scf.if %beyond -> (f64, i64) {
+      scf.yield %a, %i : f64, i64
+    } else {
+      scf.yield %high_1, %k_1 : f64, i64
+    }
+    scf.yield %high_2, %k_2 : f64, i64
+  }
+  func.return %high, %k : f64, i64
+}
+
+// A number that changes with the largest, but not to a value of the same trip.
+//
+// CHECK-LABEL: func.func @second_largest
+// CHECK: scf.for
+func.func @second_largest(%x: tensor<99xf64>, %start: f64) -> (f64, f64) {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %n = nd.constant {value = 99 : i64} : i64
+  %high, %second = scf.for %i = %c0 to %n step %c1 iter_args(%high_1 = %start, %second_1 = %start) -> (f64, f64) : i64 {
+    %a = nd.extract %x[%i] : tensor<99xf64> -> f64
+    %beyond = nd.greater %a, %high_1 : (f64, f64) -> i1
+    %high_2 = nd.select %beyond, %a, %high_1 : i1, f64
+    %second_2 = nd.select %beyond, %high_1, %second_1 : i1, f64
+    scf.yield %high_2, %second_2 : f64, f64
+  }
+  func.return %high, %second : f64, f64
+}

@@ -30,6 +30,7 @@ from mlirad.dialect.arrays import elements as EL
 from mlirad.dialect.arrays import gather as G
 from mlirad.dialect.arrays import last_values as LV
 from mlirad.dialect.arrays import places as P
+from mlirad.dialect.arrays import running_extreme as RE
 from mlirad.dialect.arrays import slices as SL
 from mlirad.dialect.arrays import sort as S
 from mlirad.dialect.arrays import sum_in_order as SO
@@ -438,6 +439,20 @@ SAMPLES: list[Sample] = [
         for type_of_ in [types.of_shape(to if isinstance(to, tuple) else (), types.from_dtype(np.dtype(dtype)))]
     ),
     Sample(constant.FullOp, (2.5,), (*ARITHMETIC, BOOL), to=(2, 3)),
+    *(
+        Sample(RE.RunningExtremeOp, given, attributes={"taken": taken}, smooth=smooth, unknown=unknown)
+        for taken in RE.RELATIONS
+        for given, smooth, unknown in (
+            ((_x(37), 0.3), True, ()),
+            ((_x(3, 20), 99 * _x(3)), True, ()),
+            ((_x(2, 0), _x(2)), True, ()),
+            ((_x(0), 1.5), True, (0,)),
+            ((np.append(np.tile(SPECIAL, 3), [3.0, 0.0, -3.0]), -7.0), False, (0,)),  # a nan, and numbers after it
+            ((np.append(np.tile(SPECIAL, 3), [np.nan]), np.nan), False, ()),
+            ((np.tile([-0.0, 0.0, 0.0], 9), -np.inf), False, ()),  # signs of zero
+            ((np.tile([[0.0], [-0.0]], 20), np.array([-0.0, 0.0])), False, ()),
+        )
+    ),
     *(
         Sample(SO.SumInOrderOp, (x, start), differs=0.0, unknown=unknown)
         for x, start in (
@@ -974,6 +989,9 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     (Bits.IntegerPowerOp, [types.F64, types.F64], {}, None),
     (SO.SumInOrderOp, [types.tensor((2, 3), types.F64), types.tensor((3,), types.F64)], {}, None),
     (SO.SumInOrderOp, [types.tensor((2,), types.I64), types.I64], {}, None),
+    (RE.RunningExtremeOp, [types.tensor((2, 3), types.F64), types.tensor((3,), types.F64)], {"taken": "ogt"}, None),
+    (RE.RunningExtremeOp, [types.tensor((2,), types.F64), types.F64], {"taken": "une"}, None),
+    (RE.RunningExtremeOp, [types.tensor((2,), types.I64), types.I64], {"taken": "ogt"}, None),
     (S.SortOp, [types.F64], {"kind": "stable"}, None),
     (S.SortOp, [types.tensor((2,), types.F64)], {"kind": "heapsort"}, None),
     (S.ArgsortOp, [types.tensor((), types.F64)], {"kind": "stable"}, None),

@@ -256,7 +256,7 @@ def test_each_op_has_an_answer() -> None:
     elsewhere = {op_class.name for op_class in op_classes() if issubclass(op_class, ElementwiseOp)}
     here = {"nd.arange", "nd.flatnonzero", "nd.min", "nd.prod", "nd.dim", "nd.wrap_index", "ad.grow", "ad.tape"}
     here |= {"nd.sum_in_order", "nd.sort", "nd.argsort", "nd.windows", "nd.overlap", "nd.print", "ad.stop"}
-    here |= {"nd.draw", "nd.drawn"}
+    here |= {"nd.draw", "nd.drawn", "nd.running_extreme"}
     here |= {f"nd.{name}" for name in ("check_indices", "gather", "keep_last", "scatter", "scatter_add")}
     here |= {each.name for each in op_classes() if issubclass(each, MatricesOp | FourierOp)}
     unknown = {op_class.name for op_class in op_classes()} - seen - elsewhere - here
