@@ -68,7 +68,7 @@ def differentiate(
     dropped = () if keeps_rules else (DropRules(),)
     apply((PeelBaseCases(),), module)
     while has_requests(module):
-        apply((*dropped, Inline(), *CLEAN, MaskSelections()), module)
+        apply((*dropped, Inline(), *CLEAN, MaskSelections(), Hoist(only_views=True)), module)
         # A raised branch computes both sides, which paths would count; a plain one on an integer takes one side.
         if raises_loops and not find(module, PathsOp):
             raised(module, {} if verdicts is None else verdicts)

@@ -1,7 +1,7 @@
 """Moves loop-invariant code out of loops.
 
 Reads and writes: tensor, autodiff and optimized stages, in place. Leaves: in a loop's own block, no scalar computation
-on values from outside. The same holds for arrays if the loop certainly makes a trip.
+on values from outside. The same holds for arrays if the loop certainly makes a trip, and for their views.
 
 Moved ops are pure and cannot trap. The read of an element moves only if its index is in range without a condition or
 check inside the loop. An array that the loop overwrites stays in the loop: a copy in each trip would cost as much as
@@ -33,6 +33,9 @@ from mlirad.xdsl_support.traversal import ops_of
 class Hoist(ModulePass):
     """Move each op out of all loops on which its operands do not depend, in one walk in program order.
 
+    only_views: only ops that show the elements of an array in another shape or order. Before differentiation, this
+    gives the array one cotangent of that shape for all trips.
+
     Before:
 
         func.func @f(%x: f64, %n: i64, %zero: i64, %one: i64) -> f64 {
@@ -58,14 +61,17 @@ class Hoist(ModulePass):
 
     name = "mlirad-hoist"
 
+    only_views: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _Levels().visit_regions(op, 0)
+        _Levels(self.only_views).visit_regions(op, 0)
 
 
 @dataclass
 class _Levels:
     """The nesting depth of each block seen so far."""
 
+    only_views: bool
     of_block: dict[Block, int] = field(default_factory=dict)
 
     def visit_regions(self, op: Operation, level: int) -> None:
@@ -76,8 +82,11 @@ class _Levels:
                 for inner in ops_of(block):
                     if inner.regions:
                         self.visit_regions(inner, level + 1)
-                    elif is_in_loop and isinstance(inner, NdOp | arith.ConstantOp) and may(inner, Verb.HOIST):
+                    elif is_in_loop and self._is_asked(inner) and may(inner, Verb.HOIST):
                         self._move_out(inner)
+
+    def _is_asked(self, op: Operation) -> bool:
+        return _is_view(op) if self.only_views else isinstance(op, NdOp | arith.ConstantOp)
 
     def _move_out(self, op: Operation) -> None:
         """Move an op out of the loop that it is directly in."""
@@ -106,9 +115,14 @@ def may_leave(op: Operation, loop: scf.ForOp | scf.WhileOp) -> bool:
         return False
     if (read := read_subset(op)) is not None and not _is_in_range(read):
         return False
-    if isinstance(loop, scf.ForOp) and (trip_count(loop) or 0) > 0:
+    if _is_view(op) or (isinstance(loop, scf.ForOp) and (trip_count(loop) or 0) > 0):
         return True
     return not any(types.is_tensor(value.type) for value in (*op.operands, *op.results))
+
+
+def _is_view(op: Operation) -> bool:
+    """Whether an op only shows all elements of an array in another shape."""
+    return isinstance(op, NdOp) and op.memory.views is not None and read_subset(op) is None
 
 
 def _is_in_range(read: Subset) -> bool:

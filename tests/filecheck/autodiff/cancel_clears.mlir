@@ -48,3 +48,25 @@ func.func @own_clear(%x: tensor<5xf64>, %v: f64, %i: i64, %j: i64) -> tensor<5xf
   %back = nd.add_at %old, %more[%i] : f64 into tensor<5xf64>
   return %back : tensor<5xf64>
 }
+
+// Slices whose length is known only at run time: a read is given its length, a write has that of its value.
+//
+//     x[:n] = x[:n] + y[:n]
+//
+// CHECK-LABEL: func.func private @add_slices.vjp
+// CHECK:         nd.extract_slice %d_z[%c0][%n]
+// CHECK-NOT:     _slice %{{[^ ]+}}, %d_z
+// CHECK:         return %z, %d_z, %d_y
+func.func private @add_slices(%x: tensor<5xf64>, %y: tensor<5xf64>, %n: i64) -> tensor<5xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %old = nd.extract_slice %x[%c0][%n] {sizes = array<i64: -1>, strides = array<i64: 1>} : tensor<5xf64> -> tensor<?xf64>
+  %more = nd.extract_slice %y[%c0][%n] {sizes = array<i64: -1>, strides = array<i64: 1>} : tensor<5xf64> -> tensor<?xf64>
+  %new = nd.add %old, %more : tensor<?xf64>
+  %z = nd.insert_slice %new, %x[%c0] {sizes = array<i64: -1>, strides = array<i64: 1>} : tensor<?xf64> into tensor<5xf64>
+  return %z : tensor<5xf64>
+}
+
+func.func @gradient_of_slices(%x: tensor<5xf64>, %y: tensor<5xf64>, %n: i64, %u: tensor<5xf64>) -> (tensor<5xf64>, tensor<5xf64>) {
+  %z, %dx, %dy = ad.vjp @add_slices(%x, %y, %n)(%u) wrt [0, 1] outs [0] : (tensor<5xf64>, tensor<5xf64>, i64)(tensor<5xf64>) -> (tensor<5xf64>, tensor<5xf64>, tensor<5xf64>)
+  return %dx, %dy : tensor<5xf64>, tensor<5xf64>
+}
