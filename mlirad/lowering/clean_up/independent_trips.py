@@ -35,6 +35,10 @@ from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 _FEWEST = 16
 """The fewest trips that are faster in vectors than one by one."""
+_FEWEST_CALLS = 8
+"""The same for trips that compute a function, and for those that find an extreme of which the derivative may cancel."""
+_FEWEST_COMPARED = 64
+"""The same for trips that only compare numbers, and are not differentiated: the processor overlaps short loops."""
 _FUNCTION = 10
 """The cost from which on an op counts as a function; vector functions are several times as fast. LLVM vectorises other
 loops."""
@@ -109,11 +113,14 @@ def unlike(loop: scf.ForOp, *, is_derived: bool) -> str | None:
     count = trip_count(loop)
     if not counts_from_zero(loop) or loop.ub.type != types.I64 or not loop.results:
         return "it does not count from 0 to a number, or computes nothing"
-    if count is not None and count < _FEWEST:
-        return f"it makes fewer than {_FEWEST} trips"
+    calls = any(_pays(op, False) for op in ops_inside(loop))
+    extremes = running_extremes(loop, Loop(loop).carries)
+    fewest = _FEWEST_CALLS if calls or (extremes and is_derived) else _FEWEST if is_derived else _FEWEST_COMPARED
+    if count is not None and count < fewest:
+        return f"it makes fewer than {fewest} trips"
     if not all(map(_is_straight, ops_of(loop.body.block))):
         return "there is a loop in it, or a branch that does more than choose numbers"
-    if not any(_pays(op, is_derived) for op in ops_inside(loop)) and not running_extremes(loop, Loop(loop).carries):
+    if not extremes and not any(_pays(op, is_derived) for op in ops_inside(loop)):
         return "it only does arithmetic, which needs no ops on arrays to be vectorised"
     return None
 
