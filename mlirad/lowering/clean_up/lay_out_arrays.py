@@ -1,7 +1,7 @@
 """Moves the axes along which a loop steps to the front of its arrays, so that the slices of a trip are contiguous.
 
 Reads: nd and scf. Writes: the same reads and writes, of arrays with their axes in another order; transposes. Leaves:
-arrays of which single elements or slices along several axes are used, or that loops use as a whole.
+arrays of which mostly single elements, or slices along several axes, are used, or that loops use as a whole.
 
 `p = np.empty((n, n))`, of which every trip reads and writes columns `p[:, j]`, is stored by columns. An array that no
 op sees as a whole may have any order. Where others make or use it outside loops, as the caller does, it is transposed
@@ -26,7 +26,7 @@ from mlirad.dialect.core.expr import Expr, emit, full
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.dialect.ops.movement import TransposeOp, reshape
-from mlirad.lowering.clean_up.sliced_arrays import SlicedArray, SlicedArrays, Use, is_filled, slice_at
+from mlirad.lowering.clean_up.sliced_arrays import SlicedArray, SlicedArrays, Use, is_element, is_filled, slice_at
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 
 
@@ -92,7 +92,9 @@ def _rewrite(array: SlicedArray, order: Sequence[int]) -> None:
     for op in array.accesses:
         subset = slice_at(op)
         with in_place_of(op):
-            if subset.change is Change.NONE:
+            if is_element(subset):
+                _replace_element(op, subset, order)
+            elif subset.change is Change.NONE:
                 _replace_read(op, subset, order)
             else:
                 _replace_write(op, subset, order)
@@ -128,10 +130,22 @@ def _filled(value: SSAValue, order: Sequence[int]) -> SSAValue:
     return made
 
 
+def _replace_element(op: Operation, subset: Subset, order: Sequence[int]) -> None:
+    """The indices follow the array among the operands."""
+    assert isinstance(op, NdOp)
+    first = subset.number + 1
+    others, indices = map(Expr, op.operands[:first]), [Expr(index) for index in op.operands[first:]]
+    (new,) = op.rebuild(*others, *(indices[axis] for axis in order))
+    new.value.name_hint = op.results[0].name_hint
+    replace(op, [new.value])
+
+
 def _replace_read(op: Operation, subset: Subset, order: Sequence[int]) -> None:
     """One index along the axes that move: elements keep their order, whatever the shape of the slice."""
     starts, strides = _place(subset, order)
-    part = extract_slice(Expr(subset.array), starts, types.shape(_permuted(subset.part, order)), strides)
+    lengths = [each.length for each in subset.ranges if each is not None]
+    sizes = [length if isinstance(length, int) else Expr(length) for length in lengths if not isinstance(length, tuple)]
+    part = extract_slice(Expr(subset.array), starts, [sizes[axis] for axis in order], strides)
     part.value.name_hint = subset.part.name_hint
     for use in list(subset.part.uses):
         reader = use.operation

@@ -27,6 +27,8 @@ _PAYS = 4
 """From so many uses of an element on, it pays to transpose the array."""
 _MOST = 1 << 30
 """A bound for trips that is larger says nothing."""
+_FEW = 8
+"""Single elements that are used at most one time for so many elements of slices may lie apart."""
 
 Use = tuple[Operation, int]
 """An operand."""
@@ -59,14 +61,15 @@ class SlicedArray:
         """A better order of the axes: first those along which all slices have one index; None if there is none.
 
         Single elements have the order of the loops around them, which is left to the user and to exchanged loops.
+        They do not count if slices are used much more often.
         """
-        if not self.accesses:
+        lengths = {op: _lengths(op) for op in self.accesses}
+        slices = [op for op, each in lengths.items() if any(length != 1 for length in each)]
+        elements = sum(_elements_used(op) for op in lengths.keys() - set(slices))
+        if not slices or _FEW * elements > sum(map(_elements_used, slices)):
             return None
-        lengths = [_lengths(op) for op in self.accesses]
-        if any(all(length == 1 for length in each) for each in lengths):
-            return None
-        rank = len(lengths[0])
-        single = [axis for axis in range(rank) if all(each[axis] == 1 for each in lengths)]
+        rank = len(lengths[slices[0]])
+        single = [axis for axis in range(rank) if all(lengths[op][axis] == 1 for op in slices)]
         if rank - 1 not in single or not self._pays():
             return None
         return [*single, *(axis for axis in range(rank) if axis not in single)]
@@ -178,7 +181,14 @@ def _is_array(value: SSAValue) -> bool:
 
 
 def _lengths(access: Operation) -> list[int]:
-    return [place.length for place in slice_at(access).ranges if place is not None and isinstance(place.length, int)]
+    """The numbers of indices along the axes; a number known only at run time counts as half of them."""
+    subset = slice_at(access)
+    ranges = zip(subset.ranges, types.shape(subset.array.type), strict=True)
+    return [
+        place.length if isinstance(place.length, int) else max(2, size // 2)
+        for place, size in ranges
+        if place is not None
+    ]
 
 
 def _elements_used(access: Operation) -> int:
@@ -234,10 +244,14 @@ def slice_at(op: Operation) -> Subset:
 
 
 def _slice_of(op: Operation) -> Subset | None:
-    """The slice of an array with several axes that an op reads, replaces or adds to."""
+    """The slice or element of an array with several axes that an op reads, replaces or adds to."""
     subset = read_subset(op) or written_subset(op)
-    if subset is None or subset.change is Change.OTHER or not _has_axes(subset.array):
+    if subset is None or subset.change is Change.OTHER or not _has_axes(subset.array) or None in subset.ranges:
         return None
     is_slice = subset.axes == tuple(range(len(types.shape(subset.array.type))))
-    has_sizes = all(place is not None and isinstance(place.length, int) for place in subset.ranges)
-    return subset if is_slice and has_sizes and types.is_static(subset.array.type) else None
+    return subset if (is_slice or is_element(subset)) and types.is_static(subset.array.type) else None
+
+
+def is_element(subset: Subset) -> bool:
+    """Whether a part of an array is a single number."""
+    return not types.is_tensor(subset.part.type)

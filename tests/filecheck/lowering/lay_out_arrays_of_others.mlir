@@ -66,3 +66,33 @@ func.func @stay(%x: tensor<9x64xf64>, %y: tensor<9x64xf64>, %z: tensor<9x64xf64>
   }
   func.return %twice, %unknown, %whole : tensor<9x1xf64>, tensor<9x1xf64>, tensor<9x64xf64>
 }
+
+// Columns of growing length, which count as half as long as they can be, are used much more often than single elements.
+//
+//     for i in range(40):
+//         for k in range(9): y[k] += sum(x[: i + 1, k]) * x[i, k]
+//
+// CHECK-LABEL: func.func @growing
+// CHECK-NEXT:    %[[X:.*]] = nd.transpose %x {permutation = array<i64: 1, 0>} : tensor<40x9xf64> to tensor<9x40xf64>
+// CHECK:         nd.extract_slice %[[X]][%k, %c0][%n] {sizes = array<i64: 1, -1>
+// CHECK:         nd.extract %[[X]][%k, %i]
+func.func @growing(%x: tensor<40x9xf64>, %y: tensor<9xf64>) -> tensor<9xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %c9 = nd.constant {value = 9 : i64} : i64
+  %c40 = nd.constant {value = 40 : i64} : i64
+  %r = scf.for %i = %c0 to %c40 step %c1 iter_args(%y_1 = %y) -> (tensor<9xf64>) : i64 {
+    %n = nd.add %i, %c1 : i64
+    %q = scf.for %k = %c0 to %c9 step %c1 iter_args(%y_2 = %y_1) -> (tensor<9xf64>) : i64 {
+      %column = nd.extract_slice %x[%c0, %k][%n] {sizes = array<i64: -1, 1>, strides = array<i64: 1, 1>} : tensor<40x9xf64> -> tensor<?x1xf64>
+      %part = nd.reshape %column : tensor<?x1xf64> to tensor<?xf64>
+      %s = nd.sum %part {axes = array<i64: 0>} : tensor<?xf64> to f64
+      %a = nd.extract %x[%i, %k] : tensor<40x9xf64> -> f64
+      %p = nd.mul %s, %a : f64
+      %y_3 = nd.add_at %p, %y_2[%k] : f64 into tensor<9xf64>
+      scf.yield %y_3 : tensor<9xf64>
+    }
+    scf.yield %q : tensor<9xf64>
+  }
+  func.return %r : tensor<9xf64>
+}

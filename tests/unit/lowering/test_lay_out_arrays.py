@@ -124,6 +124,49 @@ def test_an_argument_that_nested_loops_sweep_by_columns_is_transposed_before_and
     )
 
 
+def growing(alpha, c, a, b):
+    """Columns of growing length, some of no element, beside single elements: read, written and added to."""
+    n, m = a.shape
+    p = np.ones((n, m))
+    for i in range(n):
+        for k in range(m):
+            c[i, : i + 1] += a[: i + 1, k] * alpha * b[i, k] + b[: i + 1, k] * a[i, k]
+            p[i:, k] = p[i:, k] * c[i, 0] + b[i:, k]
+            p[i, k] = p[i, k] + 0.5
+            p[:i:2, k] += a[:i:2, k] * p[i, k]
+    return c, p
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_slices_of_growing_length_and_elements_are_laid_out(dtype: type) -> None:
+    tolerance = {"rtol": 1e-11 if dtype is np.float64 else 1e-3, "atol": 1e-4}
+    alpha, n, m = dtype(0.3), 18, 7
+    c, a, b = (0.1 * RANDOM.normal(size=shape).astype(dtype) for shape in ((n, n), (n, m), (n, m)))
+    compiled = mlirad.jit(lambda alpha, c, a, b: growing(alpha, c.copy(), a, b))
+    text = compiled.lower(alpha, c, a, b).as_text("linalg")
+    assert "tensor<7x18x" in text
+    assert "into tensor<18x7x" not in text
+    for each in ((c, a, b), (c[:1, :1], a[:1], b[:1]), (c[::-1, ::-1], a[::-1, ::-1], b[::-1])):
+        expected = growing(alpha, each[0].copy(), *each[1:])
+        for found, wanted in zip(compiled(alpha, *each), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, **tolerance)
+    if dtype is np.float32:
+        return
+
+    def loss(alpha, c, a, b):
+        c, p = growing(alpha, c.copy(), a, b)
+        return np.sum(c * c) + np.sum(p * p * p)
+
+    point = (alpha, c, a, b)
+    direction = tuple(np.asarray(RANDOM.normal(size=np.shape(each)))[()] for each in point)
+    _, forward = mlirad.jvp(loss, point, direction)
+    gradient = mlirad.grad(loss, argnums=(0, 1, 2, 3))(*point)
+    moved = sum(np.sum(g * d) for g, d in zip(gradient, direction, strict=True))
+    np.testing.assert_allclose(moved, forward, rtol=1e-10)
+    ends = [loss(*(x + step * d for x, d in zip(point, direction, strict=True))) for step in (1e-6, -1e-6)]
+    np.testing.assert_allclose(forward, (ends[0] - ends[1]) / 2e-6, rtol=1e-6)
+
+
 def test_an_array_that_fails_in_the_middle_is_as_numpy_leaves_it() -> None:
     def swept(a, columns):
         for k in range(a.shape[1]):

@@ -1,4 +1,4 @@
-"""Loops that find the largest or smallest number become ops on arrays: the number that Python's loop chooses, to the bit.
+"""Loops that find the largest or smallest number become ops on arrays, which find the number that Python's loop finds.
 
 The plain loops run on numbers that know their place, so the chosen place is known too: it gets the whole cotangent.
 """
