@@ -37,6 +37,7 @@ from mlirad.lowering.clean_up.drop_hints import DropHints
 from mlirad.lowering.clean_up.hoist import Hoist
 from mlirad.lowering.clean_up.inline import Inline
 from mlirad.lowering.clean_up.mask_selections import MaskSelections
+from mlirad.lowering.clean_up.narrow_arrays import narrow_arrays
 from mlirad.lowering.clean_up.peel_base_cases import PeelBaseCases
 from mlirad.lowering.clean_up.raise_loops import Verdicts, raise_loops
 from mlirad.targets.finding import described, stages_of
@@ -68,7 +69,7 @@ def differentiate(
     dropped = () if keeps_rules else (DropRules(),)
     apply((PeelBaseCases(),), module)
     while has_requests(module):
-        apply((*dropped, Inline(), *CLEAN, MaskSelections(), Hoist(only_views=True)), module)
+        narrowed(apply((*dropped, Inline(), *CLEAN, MaskSelections(), Hoist(only_views=True)), module))
         # A raised branch computes both sides, which paths would count; a plain one on an integer takes one side.
         if raises_loops and not find(module, PathsOp):
             raised(module, {} if verdicts is None else verdicts)
@@ -76,6 +77,11 @@ def differentiate(
         apply((Dce(), Tape(), Split(), Inline(), *CLEAN), module)
         apply((CancelClears(), Dce()), module)
     return module
+
+
+def narrowed(module: ModuleOp) -> ModuleOp:
+    """The module with equal slices of arrays stored once. What they are computed from becomes numbers."""
+    return apply(CLEAN, module) if narrow_arrays(module) else module
 
 
 def raised(module: ModuleOp, verdicts: Verdicts) -> ModuleOp:
@@ -91,7 +97,7 @@ def optimize(module: ModuleOp, raises_loops: bool = True, verdicts: Verdicts | N
     """Fewer and better ops. verdicts: receives what becomes of loops."""
     apply((DropHints(), Inline()), module)
     before = ops_inside(module)
-    apply((*CLEAN, MaskSelections(), EliminateChecks()), module)
+    narrowed(apply((*CLEAN, MaskSelections(), EliminateChecks()), module))
     if raises_loops:
         raise_loops(module, {} if verdicts is None else verdicts, is_derived=False)
     apply((Hoist(),), module)

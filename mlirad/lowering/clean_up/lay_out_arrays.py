@@ -22,11 +22,19 @@ from xdsl.rewriter import Rewriter
 
 from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, emit, full
+from mlirad.dialect.core.expr import Expr, emit
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.dialect.ops.movement import TransposeOp, reshape
-from mlirad.lowering.clean_up.sliced_arrays import SlicedArray, SlicedArrays, Use, is_element, is_filled, slice_at
+from mlirad.lowering.clean_up.sliced_arrays import (
+    SlicedArray,
+    SlicedArrays,
+    Use,
+    filled_as,
+    is_element,
+    is_filled,
+    slice_at,
+)
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 
 
@@ -78,7 +86,7 @@ def _rewrite(array: SlicedArray, order: Sequence[int]) -> None:
     for op, index in array.filled:
         with in_place_of(op):
             old = op.operands[index]
-            op.operands[index] = _filled(old, order)
+            op.operands[index] = filled_as(old, types.shape(_permuted(old, order)))
             _drop(old)
     made = {value: _transposed(value, order) for value in array.made}
     for op, index in array.joined:
@@ -120,16 +128,6 @@ def _permuted(value: SSAValue, order: Sequence[int]) -> TensorType:
     return types.tensor([shape[axis] for axis in order], types.element_type(value.type))
 
 
-def _filled(value: SSAValue, order: Sequence[int]) -> SSAValue:
-    owner = value.owner
-    assert isinstance(owner, NdOp)
-    contents = owner.contents()
-    assert isinstance(contents, SSAValue)
-    made = full(Expr(contents), types.shape(_permuted(value, order))).value
-    made.name_hint = value.name_hint
-    return made
-
-
 def _replace_element(op: Operation, subset: Subset, order: Sequence[int]) -> None:
     """The indices follow the array among the operands."""
     assert isinstance(op, NdOp)
@@ -162,7 +160,7 @@ def _replace_write(op: Operation, subset: Subset, order: Sequence[int]) -> None:
     starts, strides = _place(subset, order)
     type, source = _permuted(subset.part, order), subset.part.owner
     if is_filled(subset.part):
-        part = Expr(_filled(subset.part, order))
+        part = Expr(filled_as(subset.part, types.shape(type)))
     else:
         part = reshape(Expr(source.operands[0] if _is_reshape(source) else subset.part), type)
         part.value.name_hint = part.value.name_hint or subset.part.name_hint

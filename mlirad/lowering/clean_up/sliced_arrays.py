@@ -5,7 +5,7 @@ Reads: nd and scf. Writes: nothing. Leaves: the decision for `lay_out_arrays.py`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -18,6 +18,7 @@ from mlirad.analysis.call_graph import WRITTEN
 from mlirad.analysis.groups import Groups
 from mlirad.analysis.loops import Carries, trip_count
 from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, full
 from mlirad.dialect.core.op import NdOp, read_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
@@ -235,6 +236,17 @@ def is_filled(value: SSAValue) -> bool:
     owner = value.owner
     is_known = isinstance(owner, NdOp) and isinstance(owner.contents(), SSAValue)
     return is_known and types.is_tensor(value.type) and types.is_static(value.type)
+
+
+def filled_as(value: SSAValue, shape: Sequence[int]) -> SSAValue:
+    """An array of another shape, filled with the same scalar."""
+    owner = value.owner
+    assert isinstance(owner, NdOp)
+    contents = owner.contents()
+    assert isinstance(contents, SSAValue)
+    made = full(Expr(contents), shape).value
+    made.name_hint = value.name_hint
+    return made
 
 
 def slice_at(op: Operation) -> Subset:
