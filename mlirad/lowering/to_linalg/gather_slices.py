@@ -7,30 +7,34 @@ Where all the slices overlap, each element is the sum of its old value and of on
 order of the additions. So only the number of memory accesses changes. Strips remain at the borders: along the last axis
 they are also sums; along the other axes they get their additions one by one. If the array was set there before, what
 was put there is the old value, and only the strips are set. A part that a few cheap ops compute from a slice is
-computed where it is added, without an array.
+computed where it is added, without an array. Elements of a line that are written beside the part that all slices share
+are terms of the borders.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import pairwise, takewhile
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from mlirad.analysis.constants import holds_one_number
 from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
-from mlirad.dialect.core.expr import Expr
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, full
 from mlirad.dialect.core.subset import Change
-from mlirad.lowering.rewriting import erase, in_place_of, replace
+from mlirad.lowering.rewriting import erase, in_place_of
+from mlirad.lowering.rewriting import replace as replace_op
 from mlirad.lowering.to_linalg.slice_terms import Terms, erase_unused
-from mlirad.lowering.to_linalg.slice_writes import Box, SliceWrite, places, write_of
+from mlirad.lowering.to_linalg.slice_writes import Box, SliceWrite, number_in, places, write_of, write_of_element
 from mlirad.xdsl_support.traversal import ops_inside
 
-_FEWEST = 1 << 12
-"""The fewest elements where all slices overlap: with fewer, the data that is read twice is in the cache anyway."""
+_FEWEST = 1 << 9
+"""The fewest elements where all slices overlap: with fewer, the borders cost as much as the passes that are spared."""
 
 
 @dataclass(frozen=True)
@@ -99,67 +103,115 @@ class GatherSlices(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for last in ops_inside(op):
-            found = write_of(last)
-            if found is None or found.change is not Change.ADDED or _is_continued(found):
+            found = _write_of(last)
+            if found is None or _is_continued(found):
                 continue
             for group in _groups(_chain(found)):
-                if len(group.all_writes) > 1 and group.common.count >= self.least:
+                if group.is_sum and group.common.count >= self.least:
                     group.gather()
+
+
+def _write_of(op: Operation) -> SliceWrite | None:
+    return write_of(op) or write_of_element(op)
 
 
 def _is_continued(write: SliceWrite) -> bool:
     user = write.op.results[0].get_user_of_unique_use()
-    later = None if user is None else write_of(user)
-    return later is not None and later.continues(write)
+    later = None if user is None else _write_of(user)
+    return later is not None and not _begins(later) and later.follows(write)
+
+
+def _begins(write: SliceWrite) -> bool:
+    """Whether a write sets a slice, so that what it replaces is no term of the sum."""
+    return write.change is Change.REPLACED and not _is_element(write)
+
+
+def _is_element(write: SliceWrite) -> bool:
+    return not types.is_tensor(write.part.type)
 
 
 def _chain(last: SliceWrite) -> list[SliceWrite]:
-    """The additions to one array that end with `last`, and what was put there before them, if anything."""
+    """The additions to one array that end with `last`, the writes of single elements among them, and the slice that
+    was put there before them, if any."""
     chain = [last]
-    while isinstance(before := chain[0].array.owner, Operation):
-        write = write_of(before)
-        if write is None or not chain[0].continues(write):
+    while not _begins(chain[0]) and isinstance(before := chain[0].array.owner, Operation):
+        write = _write_of(before)
+        if write is None or not chain[0].follows(write):
             break
         chain.insert(0, write)
-        if write.change is Change.REPLACED:
-            break
     return chain
 
 
 def _groups(chain: Sequence[SliceWrite]) -> list[_Group]:
-    """Consecutive additions to slices that mostly overlap; the last group first."""
-    put = chain[0] if chain[0].change is Change.REPLACED else None
+    """Consecutive additions to slices that mostly overlap, with the writes of elements beside the part that the slices
+    share; the last group first."""
+    put = chain[0] if _begins(chain[0]) else None
     groups: list[_Group] = []
+    elements: list[SliceWrite] = []
     for write in chain if put is None else chain[1:]:
-        common = groups[-1].common.shared_with(write.box) if groups else write.box
-        if groups and all(common.mostly_in(each.box) for each in (*groups[-1].writes, write)):
-            groups[-1] = _Group([*groups[-1].writes, write], common)
+        if _is_element(write):
+            elements.append(write)
+            continue
+        wider = groups[-1].with_slice(write, elements) if groups else None
+        if wider is None:
+            groups.append(_Group([write], write.box, before=elements))
         else:
-            groups.append(_Group([write], write.box))
-    if put is not None:
-        groups[0] = _with_put(groups[0], put)
+            groups[-1] = wider
+        elements = []
+    if groups:
+        groups[-1] = groups[-1].with_last(elements)
+        groups = [group.with_first() for group in groups]
+        groups[0] = groups[0] if put is None else groups[0].with_put(put)
     return groups[::-1]
-
-
-def _with_put(group: _Group, put: SliceWrite) -> _Group:
-    """The group with the op that sets the array, if the sum can compute what is put there."""
-    common = group.common.shared_with(put.box)
-    found = _Group(group.writes, common, put)
-    is_most = all(common.mostly_in(each.box) for each in group.writes)
-    return found if is_most and Terms(found.all_writes).is_computed(put) else group
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Additions that become one sum. common: the part that they share. put: the op that sets the array there before."""
+    """Additions that become one sum. common: the part that their slices share. put: the op that sets the array there
+    before. before: elements that are written before, and are not part of the sum."""
 
     writes: Sequence[SliceWrite]
     common: Box
     put: SliceWrite | None = None
+    before: Sequence[SliceWrite] = ()
 
     @property
     def all_writes(self) -> list[SliceWrite]:
         return [*([] if self.put is None else [self.put]), *self.writes]
+
+    @property
+    def slices(self) -> list[SliceWrite]:
+        return [write for write in self.writes if not _is_element(write)]
+
+    @property
+    def is_sum(self) -> bool:
+        return len(self.slices) + (self.put is not None) > 1
+
+    def with_slice(self, write: SliceWrite, elements: Sequence[SliceWrite]) -> _Group | None:
+        """The group with a slice, and the elements that are written before it; None if they cannot be one sum."""
+        common = self.common.shared_with(write.box)
+        is_most = all(common.mostly_in(each.box) for each in (*self.slices, write))
+        if not is_most or not all(_is_beside(each, common) for each in elements):
+            return None
+        return replace(self, writes=[*self.writes, *elements, write], common=common)
+
+    def with_first(self) -> _Group:
+        """The group with the last elements before it."""
+        taken = list(takewhile(lambda each: _is_beside(each, self.common), reversed(self.before)))[::-1]
+        left = self.before[: len(self.before) - len(taken)]
+        return replace(self, writes=[*taken, *self.writes], before=left)
+
+    def with_last(self, elements: Sequence[SliceWrite]) -> _Group:
+        """The group with the first of the elements that are written after it."""
+        return replace(self, writes=[*self.writes, *takewhile(lambda each: _is_beside(each, self.common), elements)])
+
+    def with_put(self, put: SliceWrite) -> _Group:
+        """The group with the op that sets the array, if the sum can compute what is put there."""
+        common = self.common.shared_with(put.box)
+        found = replace(self, common=common, put=put)
+        is_most = all(common.mostly_in(each.box) for each in self.slices)
+        is_next = not self.before
+        return found if is_next and is_most and Terms(found.all_writes).is_computed(put) else self
 
     def gather(self) -> None:
         last = self.writes[-1].op
@@ -172,7 +224,7 @@ class _Group:
                     array = change(terms.of(write, strip), array, places(strip.starts))
             for cell in self._cells():
                 array = insert_slice(self._sum(cell, array, terms), array, places(cell.starts))
-        replace(last, [array.value])
+        replace_op(last, [array.value])
         writes = self.all_writes
         for write in writes[-2::-1]:
             erase(write.op)
@@ -190,12 +242,26 @@ class _Group:
         return (cell for cell in cells if any(box.holds(cell) for box in boxes))
 
     def _sum(self, cell: Box, array: Expr, terms: Terms) -> Expr:
-        """The elements of a cell after all additions."""
-        if self.put is not None and self.put.box.holds(cell):
-            total = terms.of(self.put, cell)
-        else:
-            total = extract_slice(array, places(cell.starts), cell.sizes)
-        for write in self.writes:
-            if write.box.holds(cell):
-                total = total + terms.of(write, cell)
+        """The elements of a cell after all writes. array: has the elements before these."""
+        total: Expr | None = None
+        for write in self.all_writes:
+            if not write.box.holds(cell):
+                continue
+            term = terms.of(write, cell)
+            if write.change is Change.REPLACED:
+                total = term
+            else:
+                total = (self._old(array, cell) if total is None else total) + term
+        assert total is not None, "a cell has a write"
         return total
+
+    def _old(self, array: Expr, cell: Box) -> Expr:
+        first = self.all_writes[0].array
+        if holds_one_number(first):
+            return full(number_in(first), cell.sizes)
+        return extract_slice(array, places(cell.starts), cell.sizes)
+
+
+def _is_beside(element: SliceWrite, common: Box) -> bool:
+    """Whether an element of a row is outside of the part that slices share."""
+    return len(common.starts) == 1 and not common.shared_with(element.box).count

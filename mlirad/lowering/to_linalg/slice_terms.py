@@ -37,7 +37,7 @@ class Terms:
         self._block: Block = block
         self._lifetimes = Lifetimes(block)
         self._order = {op: number for number, op in enumerate(block.ops)}
-        parts = dict.fromkeys(write.part for write in writes)
+        parts = dict.fromkeys(write.part for write in writes if types.is_tensor(write.part.type))
         found = {part: each for part in parts if (each := self._source(part)) is not None}
         shared = [source for source, _ in found.values()]
         self._sources = {
@@ -52,8 +52,10 @@ class Terms:
 
     def of(self, write: SliceWrite, box: Box) -> Expr:
         """What the array that is put at the write's box has in another box."""
-        starts = [start - first for start, first in zip(box.starts, write.box.starts, strict=True)]
         part = write.part
+        if not types.is_tensor(part.type):
+            return full(Expr(part), box.sizes)
+        starts = [start - first for start, first in zip(box.starts, write.box.starts, strict=True)]
         if self.is_computed(write):
             return _computed(part, self._sources.get(part), starts, box.sizes, {})
         return Expr(part) if box == write.box else extract_slice(Expr(part), places(starts), box.sizes)

@@ -77,7 +77,8 @@ class Box:
 
 @dataclass(frozen=True)
 class SliceWrite:
-    """A slice of `array` to which an op adds `part`, or which it replaces by `part`."""
+    """A slice of `array` to which an op adds `part`, or which it replaces by `part`. An element is a slice of size 1,
+    and its part is a number."""
 
     op: NdOp
     change: Change
@@ -90,17 +91,30 @@ class SliceWrite:
         """Whether the slice is set to one number."""
         return self.change is Change.REPLACED and holds_one_number(self.part)
 
-    def continues(self, before: SliceWrite) -> bool:
-        """Whether this write adds to the result of another write that has no other reader."""
+    def follows(self, before: SliceWrite) -> bool:
+        """Whether this write changes the result of another write that has no other reader."""
         result = before.op.results[0]
         is_next = self.array is result and result.has_one_use() and self.part is not result
-        return is_next and self.change is Change.ADDED and self.op.parent is before.op.parent
+        return is_next and self.op.parent is before.op.parent
+
+    def continues(self, before: SliceWrite) -> bool:
+        """Whether this write adds to the result of another write that has no other reader."""
+        return self.change is Change.ADDED and self.follows(before)
 
 
 def write_of(op: Operation) -> SliceWrite | None:
     """The write of an op, if it is to a dense slice at a constant index."""
     found = written_subset(op)
     box = None if found is None else _box(found)
+    if found is None or box is None or not isinstance(op, NdOp):
+        return None
+    return SliceWrite(op, found.change, found.array, found.part, box)
+
+
+def write_of_element(op: Operation) -> SliceWrite | None:
+    """The write of an op, if it is to an element at a constant index."""
+    found = written_subset(op)
+    box = touched(found) if isinstance(found, Element) else None
     if found is None or box is None or not isinstance(op, NdOp):
         return None
     return SliceWrite(op, found.change, found.array, found.part, box)

@@ -104,3 +104,47 @@ func.func @apart(%s: tensor<6xf64>, %t: tensor<12xf64>, %i: i64) -> tensor<12xf6
   %d = nd.add_slice %s, %c[%i] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<12xf64>
   func.return %d : tensor<12xf64>
 }
+
+// The ends of a row often have formulas of their own, so that elements are written between the additions. Beside the
+// part that all slices share they are terms of the borders. An array that was filled is not read.
+//
+//     0:  . . . . . . . .
+//      =                e      at 7
+//      +  s s s s s s          at 0
+//      +      s s s s s s      at 2
+//      +    e                  at 1
+//
+// CHECK-LABEL: func.func @elements
+// CHECK-NOT:     nd.extract_slice %zeros
+// CHECK-NOT:     nd.add_at
+// CHECK:         %[[END:.*]] = nd.full %e : f64 to tensor<1xf64>
+// CHECK:         nd.add {{.*}}%[[END]] : tensor<1xf64>
+// CHECK:         nd.insert_slice {{.*}} : tensor<4xf64> into tensor<8xf64>
+// CHECK:         func.return
+func.func @elements(%s: tensor<6xf64>, %e: f64, %zero: f64) -> tensor<8xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %c2 = nd.constant {value = 2 : i64} : i64
+  %c7 = nd.constant {value = 7 : i64} : i64
+  %zeros = nd.full %zero : f64 to tensor<8xf64>
+  %a = nd.insert %e, %zeros[%c7] : f64 into tensor<8xf64>
+  %b = nd.add_slice %s, %a[%c0] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+  %c = nd.add_slice %s, %b[%c2] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+  %d = nd.add_at %e, %c[%c1] : f64 into tensor<8xf64>
+  func.return %d : tensor<8xf64>
+}
+
+// An element in the shared part keeps its place in the order of the additions.
+// CHECK-LABEL: func.func @element_inside
+// CHECK:         nd.add_slice
+// CHECK:         nd.add_at
+// CHECK:         nd.add_slice
+func.func @element_inside(%s: tensor<6xf64>, %e: f64, %t: tensor<8xf64>) -> tensor<8xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c2 = nd.constant {value = 2 : i64} : i64
+  %c3 = nd.constant {value = 3 : i64} : i64
+  %b = nd.add_slice %s, %t[%c0] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+  %c = nd.add_at %e, %b[%c3] : f64 into tensor<8xf64>
+  %d = nd.add_slice %s, %c[%c2] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+  func.return %d : tensor<8xf64>
+}

@@ -12,9 +12,10 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Block, Region
 
 from mlirad.dialect import nd  # noqa: F401  (so that every family is defined)
+from mlirad.dialect.arrays.elements import AddAtOp, InsertOp
 from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, building, constant, full, insert
+from mlirad.dialect.core.expr import Expr, building, constant, emit, full, insert
 from mlirad.lowering.to_linalg.delay_clears import DelayClears
 from mlirad.lowering.to_linalg.fill_borders import FillBorders
 from mlirad.lowering.to_linalg.gather_slices import GatherSlices
@@ -25,8 +26,8 @@ from mlirad.xdsl_support.verify import verify_dominance
 
 
 def stencil(seed: int) -> tuple[ModuleOp, list[Any]]:
-    """Additions to random slices of an array, some of them computed from a slice; the array may have been set
-    before."""
+    """Additions to random slices of an array, some of them computed from a slice, and writes of elements; the array may
+    have been set before."""
     random = Random(seed)
     rank = random.randint(1, 3)
     sizes = [random.randint(4, 6) for _ in range(rank)]
@@ -44,6 +45,10 @@ def stencil(seed: int) -> tuple[ModuleOp, list[Any]]:
         added = [part, extract_slice(whole, places(sizes), sizes) * halves, part * part]
         if random.random() < 0.4:
             array = full(constant(random.choice([0.0, -0.0, 2.0]), types.F64), shape)
+        if rank == 1 and random.random() < 0.3:
+            array = emit(
+                AddAtOp, constant(0.3, types.F64), array, constant(random.choice([0, shape[0] - 1]), types.I64)
+            )
         if random.random() < 0.6:
             filled = full(constant(random.choice([0.0, -0.0, 2.0]), types.F64), sizes)
             array = insert_slice(random.choice([filled, *added]), array, places(sizes))
@@ -53,6 +58,9 @@ def stencil(seed: int) -> tuple[ModuleOp, list[Any]]:
                 shorter = [random.randint(3, size) for size in sizes]
                 value = extract_slice(value, [constant(0, types.I64)] * rank, shorter)
             array = add_slice(value, array, places(list(value.shape)))
+            if rank == 1 and random.random() < 0.4:  # an element beside what the slices share, or not
+                kind = random.choice([AddAtOp, InsertOp])
+                array = emit(kind, constant(random.choice([0.1, -0.0]), types.F64), array, *places([1]))
         insert(func.ReturnOp(array.value))
     function = func.FuncOp("f", FunctionType.from_lists(kinds, [array.value.type]), Region(block), "public")
     numbers = np.random.default_rng(seed)
@@ -61,7 +69,7 @@ def stencil(seed: int) -> tuple[ModuleOp, list[Any]]:
 
 def test_random_stencils() -> None:
     gathered = bordered = 0
-    for seed in range(150):
+    for seed in range(200):
         module, arrays = stencil(seed)
         (wanted,) = run(module, "f", *arrays)
         before = str(module)
