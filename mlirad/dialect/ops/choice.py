@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import partial, reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -197,8 +198,9 @@ class SelectOp(ElementwiseOp):
 
 @op(cost=4, partial=(0,))
 class AnnihilateOp(ElementwiseOp):
-    """x, but 0 where x is nan and all the `factors` are exactly 0: a product in which 0 times infinity is 0.
+    """The product x of `factors` and other numbers, but 0 where all the `factors` are exactly 0: 0 times infinity is 0.
 
+    So only products that are nan become other numbers, apart from -0.0. Their derivatives pass where x is a number.
     In a derivative rule, the factor is the cotangent. If an element is not needed (a select takes its other branch),
     the cotangent is 0, and so are its own derivatives of all orders: hence its tangents also become factors. A
     cotangent that happens to have the value 0 does not stop its own derivative.
@@ -220,25 +222,18 @@ class AnnihilateOp(ElementwiseOp):
         return [floats(cls.name, operands[0])]
 
     def reference(self, x: Any, *factors: Any) -> Any:
-        holds = np.isnan(x) & np.all([factor == 0 for factor in factors], axis=0)
-        return np.where(holds, np.zeros_like(x), x)[()]
+        return np.where(np.all([factor == 0 for factor in factors], axis=0), np.zeros_like(x), x)[()]
 
     def numpy_source(self, source: NumpySource) -> NumpyText:
         x, *factors = source.elements()
         zeros = [infix(factor, "==", literal(0), Rank.COMPARISON) for factor in factors]
-        if types.is_tensor(self.result.type):
-            holds = called("np.isnan", x)
-            for zero in zeros:
-                holds = infix(holds, "&", zero, Rank.BIT_AND)
+        is_array = types.is_tensor(self.result.type)
+        joined = ("&", Rank.BIT_AND) if is_array else ("and", Rank.AND)
+        holds = reduce(lambda one, other: infix(one, joined[0], other, joined[1]), zeros)
+        if is_array:
             return called("np.where", holds, literal(0.0), x)
-        holds = zeros[0]
-        for zero in [*zeros[1:], called("np.isnan", x)]:
-            holds = infix(holds, "and", zero, Rank.AND)
         zero = literal(0.0)
         return choice(holds, zero if self.x.type == types.F64 else typed(zero, self.x.type), x)
-
-    def numpy_repeats(self) -> frozenset[int]:
-        return frozenset({0})
 
     def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
         x, *factors = operands
@@ -261,15 +256,12 @@ class AnnihilateOp(ElementwiseOp):
         return self.by_element(self._scalar)
 
     def _scalar(self, x: SSAValue, *factors: SSAValue) -> SSAValue:
-        zero, holds = number(0.0, x.type), compare("uno", x, x)
-        for factor in factors:
-            holds = scalar_op(arith.AndIOp, holds, compare("oeq", factor, zero))
-        return choose(holds, zero, x)
+        zero = number(0.0, x.type)
+        zeros = [compare("oeq", factor, zero) for factor in factors]
+        return choose(reduce(partial(scalar_op, arith.AndIOp), zeros), zero, x)
 
     def on_complex(self, x: Complex, *factors: Complex) -> Complex:
-        holds = x.is_nan()
-        for factor in factors:
-            holds = both(holds, factor.is_zero())
+        holds = reduce(both, [factor.is_zero() for factor in factors])
         zero = x.re.like(0.0)
         return x.where(holds, Complex(zero, zero))
 

@@ -41,7 +41,7 @@ _FEW_STEPS = 64
 """The most steps of a sum of narrow numbers that is accumulated one by one."""
 _STRICT = (2, 4)
 """ogt and olt: an extreme is beyond all other elements, and nothing is beyond nan."""
-_EQUAL, _UNORDERED = 1, 14
+_EQUAL = 1
 
 
 @dataclass(frozen=True)
@@ -164,18 +164,11 @@ class _Fact(Enum):
 def _facts(block: Block, condition: SSAValue) -> dict[SSAValue, _Fact]:
     """The facts about the values in a body, if a condition that is computed in it holds."""
     facts = {condition: _Fact.TRUE}
-    tested: dict[SSAValue, SSAValue] = {}  # for a value that is true if another one is nan: the other one
     for op in block.ops:
         if len(op.results) != 1 or op.results[0] in facts:
             continue
         found = [facts.get(operand) or _of_constant(operand) for operand in op.operands]
-        if isinstance(op, arith.CmpfOp) and op.predicate.value.data == _UNORDERED and op.lhs is op.rhs:
-            tested[op.result] = op.lhs
-        elif isinstance(op, arith.AndIOp):
-            for one, other in (op.operands, (op.rhs, op.lhs)):
-                if one in tested and facts.get(other) is _Fact.TRUE:
-                    tested[op.result] = tested[one]
-        fact = _of_op(op, found, tested)
+        fact = _of_op(op, found)
         if fact is not None:
             facts[op.results[0]] = fact
     return facts
@@ -184,15 +177,11 @@ def _facts(block: Block, condition: SSAValue) -> dict[SSAValue, _Fact]:
 _SUMS = (arith.AddfOp, arith.SubfOp)
 
 
-def _of_op(op: Operation, found: Sequence[_Fact | None], tested: dict[SSAValue, SSAValue]) -> _Fact | None:
+def _of_op(op: Operation, found: Sequence[_Fact | None]) -> _Fact | None:
     zeros = (_Fact.ZERO, _Fact.ZERO_OR_NAN)
     if isinstance(op, arith.SelectOp):
         condition, first, second = found
-        if condition is _Fact.TRUE or first is second:
-            return first
-        # 0 if x is nan, else x
-        is_annihilated = first is _Fact.ZERO and second in zeros and tested.get(op.cond) is op.rhs
-        return _Fact.ZERO if is_annihilated else None
+        return first if condition is _Fact.TRUE or first is second else None
     if isinstance(op, arith.NegfOp | arith.ExtFOp | arith.TruncFOp):
         return found[0]
     if isinstance(op, _SUMS):

@@ -27,10 +27,8 @@ func.func @guarded(%low: memref<100xf64>, %x: memref<100x64xf64>, %y: memref<100
     %other = arith.cmpf olt, %least, %this : f64
     %g = arith.select %other, %zero, %least : f64
     %0 = arith.mulf %g, %factor : f64
-    %1 = arith.cmpf uno, %0, %0 : f64
-    %2 = arith.cmpf oeq, %g, %zero : f64
-    %3 = arith.andi %1, %2 : i1
-    %term = arith.select %3, %zero, %0 : f64
+    %1 = arith.cmpf oeq, %g, %zero : f64
+    %term = arith.select %1, %zero, %0 : f64
     %new = arith.addf %sum, %term : f64
     linalg.yield %new : f64
   }
