@@ -37,9 +37,9 @@ from mlirad.lowering.clean_up.drop_hints import DropHints
 from mlirad.lowering.clean_up.hoist import Hoist
 from mlirad.lowering.clean_up.inline import Inline
 from mlirad.lowering.clean_up.mask_selections import MaskSelections
-from mlirad.lowering.clean_up.narrow_arrays import narrow_arrays
 from mlirad.lowering.clean_up.peel_base_cases import PeelBaseCases
 from mlirad.lowering.clean_up.raise_loops import Verdicts, raise_loops
+from mlirad.lowering.layouts.narrow_arrays import narrow_arrays
 from mlirad.targets.finding import described, stages_of
 from mlirad.targets.memory_report import MemoryReport
 from mlirad.targets.target import Artifact, Stage, Target

@@ -145,7 +145,7 @@ def _assemble(text: str) -> str:
 
 def _linalg(fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.clean_up.carry_elements import CarryElements
-    from mlirad.lowering.clean_up.lay_out_arrays import LayOutArrays
+    from mlirad.lowering.layouts.lay_out_arrays import LayOutArrays
     from mlirad.lowering.planes.exchange_loops import ExchangeLoops
     from mlirad.lowering.to_linalg.delay_clears import DelayClears
     from mlirad.lowering.to_linalg.drop_overwritten_fills import DropOverwrittenFills

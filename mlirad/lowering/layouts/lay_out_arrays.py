@@ -26,7 +26,7 @@ from mlirad.dialect.core.expr import Expr, emit
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.dialect.ops.movement import TransposeOp, reshape
-from mlirad.lowering.clean_up.sliced_arrays import (
+from mlirad.lowering.layouts.sliced_arrays import (
     SlicedArray,
     SlicedArrays,
     Use,

@@ -29,7 +29,7 @@ from mlirad.dialect.core.expr import Expr, constant, emit, full
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.dialect.ops.movement import broadcast, reshape
-from mlirad.lowering.clean_up.sliced_arrays import SlicedArray, SlicedArrays, filled_as, is_element, slice_at
+from mlirad.lowering.layouts.sliced_arrays import SlicedArray, SlicedArrays, filled_as, is_element, slice_at
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.xdsl_support.effects import only_computes
 

@@ -1,0 +1,1 @@
+"""VERBS on nd ops: how arrays that ops read and write by slices are stored."""
