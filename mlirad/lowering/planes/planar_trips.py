@@ -232,7 +232,7 @@ class _Search:
             return True
         known = next((self.parts[op] for op in subsets if op in self.parts), None)
         if known is None:
-            return False
+            raise _Mixed
         first: Range | None = None
         for op, subset in subsets.items():
             if self.parts.setdefault(op, known) != known:

@@ -24,6 +24,7 @@ from math import prod
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
+from mlirad.analysis.constants import holds_one_number
 from mlirad.analysis.loops import Carry, Loop, add_yields, terminator, trip_count
 from mlirad.analysis.trip_forms import Trip, linear, of_term
 from mlirad.dialect.ad.tape import TapeOp
@@ -80,7 +81,8 @@ def _addition(loop: scf.ForOp, op: Operation, array: SSAValue) -> Addition | Non
     subset = written_subset(op)
     if subset is None or subset.array is not array or subset.change is not Change.ADDED:
         return None
-    if subset.axes != tuple(range(len(subset.ranges))) or not types.is_static(subset.part.type):
+    is_slice = subset.axes == tuple(range(len(subset.ranges))) and types.is_static(subset.part.type)
+    if not is_slice or holds_one_number(subset.part):
         return None
     trip, starts, moving = Trip(loop), [], []
     for axis, place in enumerate(subset.ranges):
