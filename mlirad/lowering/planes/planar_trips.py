@@ -166,7 +166,7 @@ class _Search:
         """An op's operands and results have the same rows."""
         if subset_of(op) is not None or is_terminator(op.__class__):
             return
-        if _is_reshape(op):
+        if is_reshape(op):
             x, result = op.operands[0], op.results[0]
             for one, other in ((x, result), (result, x)):
                 if one in self.rows:
@@ -205,7 +205,7 @@ class _Search:
         is_pointwise = isinstance(answer, Generic) and answer.is_pointwise
         if holds_one_number(op.results[0]):
             return
-        if not all(each in self.rows for each in op.results) or not (is_pointwise or _is_reshape(op)):
+        if not all(each in self.rows for each in op.results) or not (is_pointwise or is_reshape(op)):
             raise _Mixed
 
     def _accesses(self, carry: Carry) -> list[Operation] | None:
@@ -275,7 +275,7 @@ class _Search:
         return term.loop.is_ancestor(self.loop) if isinstance(term, Trip) else is_before(term.value, self.loop)
 
 
-def _is_reshape(op: Operation) -> bool:
+def is_reshape(op: Operation) -> bool:
     return isinstance(op, NdOp) and op.is_reshape()
 
 

@@ -24,9 +24,10 @@ from mlirad.dialect.ad.tape import TapeOp
 from mlirad.dialect.arrays.slices import extract_slice, insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant
-from mlirad.dialect.core.op import NdOp, read_subset, written_subset
+from mlirad.dialect.core.op import written_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.dialect.ops.movement import reshape
+from mlirad.lowering.planes.planar_trips import is_reshape, subset_of
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.xdsl_support.effects import is_terminator
 from mlirad.xdsl_support.traversal import find
@@ -134,7 +135,7 @@ class _Tape:
 
 def _slice_of(op: Operation) -> Subset | None:
     """The contiguous part of a flat array of known size that an op reads or replaces."""
-    subset = read_subset(op) or written_subset(op)
+    subset = subset_of(op)
     if subset is None or subset.change not in (Change.NONE, Change.REPLACED) or subset.axes != (0,):
         return None
     (place,) = subset.ranges
@@ -146,9 +147,9 @@ def _unflattened(subset: Subset) -> list[SSAValue]:
     """What a part is a reshape of, or what its reshapes are; empty if other ops make or use it."""
     if subset.change is Change.NONE:
         readers = [use.operation for use in subset.part.uses]
-        return [each.results[0] for each in readers] if all(map(_is_reshape, readers)) else []
+        return [each.results[0] for each in readers] if all(map(is_reshape, readers)) else []
     owner = subset.part.owner
-    return [owner.operands[0]] if isinstance(owner, Operation) and _is_reshape(owner) else []
+    return [owner.operands[0]] if isinstance(owner, Operation) and is_reshape(owner) else []
 
 
 def _is_known(term: Trip | Opaque, loops: Sequence[Operation]) -> bool:
@@ -171,7 +172,3 @@ def _around(op: Operation) -> list[Operation]:
         found.append(parent)
         op = parent
     return found
-
-
-def _is_reshape(op: Operation) -> bool:
-    return isinstance(op, NdOp) and op.is_reshape()
