@@ -302,6 +302,12 @@ def connective(op: LogicalAndOp | LogicalOrOp, x: SSAValue, y: SSAValue) -> Resu
     return None
 
 
+def is_negated(value: SSAValue, x: SSAValue) -> bool:
+    """Whether a value is -x or not x, so that it is x if it is negated again."""
+    found = (defined_by(value, kind) for kind in (NegOp, LogicalNotOp))
+    return any(op is not None and op.x is x for op in found)
+
+
 @rule(LogicalNotOp)
 def negation(_op: LogicalNotOp, x: SSAValue) -> Result:
     inner = defined_by(x, LogicalNotOp)

@@ -29,10 +29,8 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import is_removable
 from mlirad.dialect.core.expr import Expr, apply, constant, emit, where
 from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.arithmetic import NegOp
 from mlirad.dialect.ops.check import EffectOp
 from mlirad.dialect.ops.choice import MaximumOp, SelectOp
-from mlirad.dialect.ops.compare import LogicalNotOp
 from mlirad.lowering.clean_up import algebra, array_algebra
 from mlirad.lowering.clean_up.algebra import Rule, Rules, general_rules, simpler
 from mlirad.lowering.rewriting import erase, in_place_of, replace, splice
@@ -253,8 +251,9 @@ def _formula(init: Expr, arg: SSAValue, yielded: SSAValue) -> Formula | None:
     step = increment(yielded, arg)
     if step is not None:
         return lambda trips: init + trips * step
-    if isinstance(yielded.owner, NegOp | LogicalNotOp) and yielded.owner.x is arg and not types.is_tensor(arg.type):
-        kind = type(yielded.owner)
+    if algebra.is_negated(yielded, arg) and not types.is_tensor(arg.type):
+        kind = yielded.owner.__class__
+        assert issubclass(kind, NdOp)
         return lambda trips: where(apply(np.bitwise_and, trips, 1) == 0, init, emit(kind, init))
     return None
 
