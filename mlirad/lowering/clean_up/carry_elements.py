@@ -9,7 +9,7 @@ up several sums at a time where `fastmath` allows it. The additions keep their o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -76,12 +76,11 @@ class CarryElements(ModulePass):
 
 @dataclass(frozen=True)
 class _Element:
-    """An element of carry `number` that a trip writes. accesses: its reads and writes; others: those of the array's
+    """An element of a carried array that a trip writes. accesses: its reads and writes; others: those of the array's
     other elements."""
 
-    number: int
     carry: Carry
-    accesses: dict[Operation, Subset]
+    accesses: Mapping[Operation, Subset]
     others: Sequence[Subset]
 
 
@@ -118,11 +117,9 @@ def _element(loop: scf.ForOp, number: int, carry: Carry) -> _Element | None:
             if read is None or use.index != read.number or op.parent is not loop.body.block:
                 return None
             subsets[op] = read
-    mine = {
-        op: subset for op, subset in subsets.items() if subset.is_same(fixed[0]) and subset.change is not Change.OTHER
-    }
+    mine = {op: each for op, each in subsets.items() if each.is_same(fixed[0]) and each.change is not Change.OTHER}
     others = [subset for op, subset in subsets.items() if op not in mine]
-    return _Element(number, carry, mine, others)
+    return _Element(carry, mine, others)
 
 
 def _is_harmless(op: Operation) -> bool:
@@ -131,8 +128,8 @@ def _is_harmless(op: Operation) -> bool:
 
 def _is_fixed(write: Subset, loop: scf.ForOp) -> bool:
     """Whether it writes a float, at the same place in every trip."""
-    may_carry = types.is_float(write.part.type) and write.change in (Change.REPLACED, Change.ADDED)
-    return may_carry and not types.is_tensor(write.part.type) and all(is_outside(place, loop) for place in write.places)
+    may_carry = write.part.type in (types.F32, types.F64) and write.change in (Change.REPLACED, Change.ADDED)
+    return may_carry and all(is_outside(place, loop) for place in write.places)
 
 
 def _carry_elements(loop: scf.ForOp, ranges: Ranges) -> None:
@@ -151,7 +148,8 @@ def _carry(loop: scf.ForOp, element: _Element) -> None:
         before = subset.read(Expr(carry.init), places).value
     (value,), (after,) = Loop(loop).add([before])
     for op in sorted(element.accesses, key=block.get_operation_index):
-        access = element.accesses[op]
+        access = read_subset(op) or written_subset(op)  # its operands may have been replaced just now
+        assert access is not None
         if access.change is Change.NONE:
             replace(op, [value])
             continue

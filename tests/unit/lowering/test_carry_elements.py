@@ -41,6 +41,7 @@ def twice(lower, b):
     for i in range(b.shape[0]):
         for k in range(i):
             b[i] *= 0.5
+            b[i] = b[i] + 0.0 * lower[i, k]
             b[0] = b[i] + lower[i, k]
             b[i] += lower[k, i]
     return b

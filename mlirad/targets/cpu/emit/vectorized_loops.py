@@ -61,5 +61,4 @@ def _subscripts_of_rows(op: memref.LoadOp | memref.StoreOp) -> list[SSAValue]:
     """The subscripts whose next index is not the neighbouring element."""
     type = op.memref.type
     assert isinstance(type, MemRefType)
-    strides = type.get_strides() or ()
-    return [index for index, stride in zip(op.indices, strides, strict=True) if stride not in (1, -1)]
+    return [index for index, stride in zip(op.indices, type.get_strides() or (), strict=False) if stride not in (1, -1)]
