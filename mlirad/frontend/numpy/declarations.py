@@ -25,7 +25,7 @@ class Stated(TypedDict, total=False):
     is_row_major: bool
     has_own_layout: bool
     positional: tuple[str, ...]
-    known_arguments: tuple[int, ...]
+    known_shapes: tuple[int, ...]
 
 
 class Declared(Stated, total=False):
@@ -68,8 +68,8 @@ class Facts:
     """Whether its results may have another layout even if all arguments are row-major."""
     positional: tuple[str, ...] = ()
     """The names of its positional arguments, for a function without a signature."""
-    known_arguments: tuple[int, ...] = ()
-    """The positions of arguments that must be known at compile time."""
+    known_shapes: tuple[int, ...] = ()
+    """The positions of shapes that must be known at compile time, unless all of their axes but one have size 1."""
 
 
 _UNKNOWN = Facts()

@@ -60,7 +60,7 @@ def flipped(m: View, axis: Any = None) -> View | None:
     return found if m.ndim else None
 
 
-@views(np.reshape, method="reshape", known_arguments=(1,))
+@views(np.reshape, method="reshape", known_shapes=(1,))
 def _reshaped(view: View, *args: Any, **kwargs: Any) -> View | None:
     """`x.reshape(shape)`, `x.reshape(2, 3)`, `np.reshape(x, shape)`."""
     if "shape" in kwargs:
@@ -213,7 +213,7 @@ def _unit_axes(numpy_function: Callable[..., Any]) -> ViewFunction:
     return of_view
 
 
-@views(np.broadcast_to, known_arguments=(1,))
+@views(np.broadcast_to, known_shapes=(1,))
 def _broadcast_to(view: View, shape: Any) -> View:
     require_static(shape, "the shape of np.broadcast_to")
     own = require_static_shape(view.shape, "the shape of np.broadcast_to")

@@ -71,3 +71,12 @@ def test_a_need_that_no_call_is_certain_to_reach_requires_nothing() -> None:
 def test_a_name_that_is_bound_again_is_not_the_argument() -> None:
     x = np.arange(16.0)
     assert_array_equal(mlirad.jit(reshaped_to)(x, 2), reshaped_to(x, 2))
+
+
+def repeated(x, scale, n):
+    return x + np.broadcast_to(scale, (n, 2))
+
+
+def test_only_the_shape_is_required() -> None:
+    text = mlirad.jit(repeated).lower(np.ones((3, 2)), 0.5, 3).as_text("tensor")
+    assert "%scale: f64" in text and "%n" not in text

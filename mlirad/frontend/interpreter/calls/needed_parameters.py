@@ -10,13 +10,15 @@ needed, after everything before it has been interpreted in vain:
         x = pooled(convolved(x))               # loops
         return np.reshape(x, (n, features))    # n and features must be known
 
-Only statements that every call reaches count, so a value is never required in vain.
+Only statements that every call reaches count, and shapes with more than one long axis: a run-time length may stay one
+in `np.reshape(x, (n, 1))`. So a value is never required in vain.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 from mlirad.contract.captures import lookup
@@ -24,7 +26,7 @@ from mlirad.frontend.numpy import declarations
 from mlirad.frontend.program.scope import assigned, nodes_in, parameter_names, scope_of
 from mlirad.frontend.program.source import FunctionNode, Source
 from mlirad.frontend.values.traced import NeedStatic, Traced
-from mlirad.frontend.values.values import Value
+from mlirad.frontend.values.values import Static, Value
 from mlirad.xdsl_support.once_per_object import once
 
 
@@ -32,11 +34,13 @@ def require_known(node: FunctionNode, source: Source, bound: Mapping[str, Value]
     """Raise NeedStatic if parameters must be known, and are arguments of the compiled function that are not."""
     origins: set[Any] = set()
     needed: ast.Call | None = None
-    for call, names in _calls_on_parameters(node):
-        unknown = [value for name in names if isinstance(value := bound.get(name), Traced) and _is_argument(value)]
-        if unknown and _needs(source, call, names):
-            origins.update(*(value.origins for value in unknown))
-            needed = needed or call
+    for call, parameters in _calls_reached(node):
+        for shape in _known_shapes(source, call):
+            values = {name: bound.get(name) for name in _names(shape) if name in parameters}
+            unknown = [each for each in values.values() if isinstance(each, Traced) and _is_argument(each)]
+            if unknown and sum(_is_long(axis, values) for axis in shape.elts) > 1:
+                origins.update(*(each.origins for each in unknown))
+                needed = needed or call
     if needed is not None:
         need = NeedStatic(origins, f"an argument of {ast.unparse(needed.func)}")
         need.place(source.location(needed))
@@ -47,33 +51,49 @@ def _is_argument(value: Traced) -> bool:
     return bool(value.origins) and all(isinstance(each, tuple) and each[0] == "argument" for each in value.origins)
 
 
-def _needs(source: Source, call: ast.Call, names: Iterable[str]) -> bool:
-    """Whether a call `module.function(...)` is one of a function that must know the arguments with these names."""
+def _known_shapes(source: Source, call: ast.Call) -> Iterator[ast.Tuple | ast.List]:
+    """The shapes among the arguments of a call `module.function(...)` that the function must know."""
     assert isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
     try:
         module = lookup(source.function, call.func.value.id)
     except NameError:
-        return False
-    positions = declarations.of(getattr(module, call.func.attr, None)).known_arguments
-    return any(name in names for position in positions for name in _names(call.args[position : position + 1]))
+        return
+    if isinstance(module, ModuleType) and not any(isinstance(each, ast.Starred) for each in call.args):
+        for position in declarations.of(vars(module).get(call.func.attr)).known_shapes:
+            yield from (each for each in call.args[position : position + 1] if isinstance(each, ast.Tuple | ast.List))
+
+
+def _names(shape: ast.Tuple | ast.List) -> set[str]:
+    return {each.id for each in shape.elts if isinstance(each, ast.Name)}
+
+
+def _is_long(axis: ast.expr, values: Mapping[str, Value | None]) -> bool:
+    """Whether an entry of a shape is certainly not the constant 1."""
+    match axis:
+        case ast.Name(id=name):
+            value = values.get(name)
+            return isinstance(value, Traced) or (isinstance(value, Static) and value.value != 1)
+        case ast.Constant(value=int() as size):
+            return size != 1
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
+            return True  # -1
+    return False
 
 
 @once
-def _calls_on_parameters(node: FunctionNode) -> tuple[tuple[ast.Call, frozenset[str]], ...]:
-    """The calls `module.function(...)` that each call of a function reaches, with parameters among their arguments,
-    bare or in tuples, that are never bound again."""
+def _calls_reached(node: FunctionNode) -> tuple[tuple[ast.Call, frozenset[str]], ...]:
+    """The calls `module.function(...)` that each call of a function reaches, with the function's parameters that are
+    never bound again."""
     if not isinstance(node, ast.FunctionDef):
         return ()
-    rebound = frozenset().union(*map(assigned, node.body))
-    parameters = frozenset(parameter_names(node.args)) - rebound
+    parameters = frozenset(parameter_names(node.args)).difference(*map(assigned, node.body))
     found: list[tuple[ast.Call, frozenset[str]]] = []
     for statement in node.body:
         if isinstance(statement, ast.Assign | ast.Return | ast.Expr) and statement.value is not None:
             for call in _calls(statement.value):
-                names = parameters & set(_names(call.args))
                 match call.func:
-                    case ast.Attribute(value=ast.Name(id=module)) if names and module not in scope_of(node).local:
-                        found.append((call, names))
+                    case ast.Attribute(value=ast.Name(id=module)) if module not in scope_of(node).local:
+                        found.append((call, parameters))
         if any(isinstance(each, ast.Return | ast.Raise) for each in nodes_in(statement)):
             break  # a call may not get further
     return tuple(found)
@@ -93,12 +113,3 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
             yield from _calls(node.value)
         case ast.Tuple() | ast.List():
             yield from (call for each in node.elts for call in _calls(each))
-
-
-def _names(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The names among some expressions, bare or in tuples."""
-    for node in nodes:
-        if isinstance(node, ast.Name):
-            yield node.id
-        elif isinstance(node, ast.Tuple | ast.List):
-            yield from _names(node.elts)
