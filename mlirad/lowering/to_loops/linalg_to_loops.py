@@ -29,7 +29,7 @@ from mlirad.lowering.to_loops import parallel_nest
 from mlirad.lowering.to_loops.guarded_nest import GuardedNest, zero_terms_of
 from mlirad.lowering.to_loops.loop_nest import Nest, nest_of, simplify
 from mlirad.lowering.to_loops.loop_schedule import schedule_of
-from mlirad.lowering.to_loops.parallel_nest import cut_of, cut_of_windows, in_blocks, windows_in_blocks
+from mlirad.lowering.to_loops.parallel_nest import cut_of, in_blocks
 from mlirad.lowering.to_loops.products.few_columns import FewColumns
 from mlirad.lowering.to_loops.products.matched_product import Contraction, match_contraction, needs_no_clear
 from mlirad.lowering.to_loops.products.product_blocks import is_in_blocks, is_shared_in_blocks
@@ -175,7 +175,7 @@ def lower(
         is_first = is_large = is_by_threads = False
         windows = None
 
-        def emit(nest: Nest, body: Body, product: Contraction | None, windows: WindowedFactor | None = None) -> None:
+        def emit(nest: Nest, body: Body, product: Contraction | None, windows: WindowedFactor | None) -> None:
             if product is not None and windows is None and FewColumns.is_for(product, nest, vector_bytes):
                 FewColumns(product, nest, vector_bytes, builder, is_first=is_first).emit()
             elif product is not None:
@@ -204,11 +204,7 @@ def lower(
             is_large = is_in_blocks(sizes, bytes, is_along_k=is_along_k)
             may_be_by_threads = parallel and is_large and windows is None
             is_by_threads = may_be_by_threads and is_shared_in_blocks(sizes, bytes, is_along_k=is_along_k)
-        cut = None
-        if parallel and windows is not None and product is not None:
-            cut = cut_of_windows(nest, product, windows, builder)
-        elif parallel and not is_by_threads:
-            cut = cut_of(nest, body, product, builder)
+        cut = cut_of(nest, body, product, windows, builder) if parallel and not is_by_threads else None
         is_whole = cut is None or not cut.is_partial  # partial results are added to it
         has_own_tiles = shared is None or not shared.is_for(nest.sizes)
         if product is not None and clear is not None and is_whole and needs_no_clear(product, nest, has_own_tiles):
@@ -216,8 +212,6 @@ def lower(
             erase(clear)
         if cut is None:
             emit(nest, body, product, windows)
-        elif windows is not None and product is not None:
-            windows_in_blocks(nest, product, windows, cut, builder, lambda nest, *read: emit(nest, body, *read))
         else:
-            in_blocks(nest, body, product, cut, builder, emit)
+            in_blocks(nest, body, product, windows, cut, builder, emit)
     erase(op)

@@ -45,10 +45,14 @@ class Cut:
     is_partial: bool = False
 
 
-def cut_of(nest: Nest, body: Body, product: Contraction | None, builder: LoopBuilder) -> Cut | None:
-    """How to cut a nest; None to keep it whole."""
+def cut_of(
+    nest: Nest, body: Body, product: Contraction | None, windows: WindowedFactor | None, builder: LoopBuilder
+) -> Cut | None:
+    """How to cut a nest; None to keep it whole. windows: what a factor of the product consists of, if not a matrix."""
     if not _is_pure(body):
         return None
+    if product is not None and windows is not None:
+        return _cut_of_windows(nest, product, windows, builder)
     point = body.cost_of_point(len(nest.operands))
     if product is not None:
         return _cut_of_product(nest, product, builder) or _partial_cut(nest, body, 1, builder)
@@ -124,7 +128,7 @@ def _even(rows: int, fewest: int) -> int:
     return -(-rows // (4 * blocks)) * 4
 
 
-def cut_of_windows(nest: Nest, product: Contraction, windows: WindowedFactor, builder: LoopBuilder) -> Cut | None:
+def _cut_of_windows(nest: Nest, product: Contraction, windows: WindowedFactor, builder: LoopBuilder) -> Cut | None:
     """A cut of a product with windows: along one of several products, else along many columns, else in rows."""
     operands = product.a, product.b, product.c
 
@@ -162,17 +166,27 @@ def _cut(nest: Nest, d: int, point: int, unit: int, builder: LoopBuilder, work: 
     return Cut(d, least)
 
 
-Emit = Callable[[Nest, Body, Contraction | None], None]
+Emit = Callable[[Nest, Body, Contraction | None, WindowedFactor | None], None]
 
 
-def in_blocks(nest: Nest, body: Body, product: Contraction | None, cut: Cut, builder: LoopBuilder, emit: Emit) -> None:
+def in_blocks(
+    nest: Nest,
+    body: Body,
+    product: Contraction | None,
+    windows: WindowedFactor | None,
+    cut: Cut,
+    builder: LoopBuilder,
+    emit: Emit,
+) -> None:
     """Apply `emit` to the nest of each block, and to the nests that combine the results of a reduction."""
+    if product is not None and windows is not None:
+        return _windows_in_blocks(nest, body, product, windows, cut, builder, emit)
     d, step = cut.dimension, cut.step
     size = nest.sizes[d]
     is_even = isinstance(size, int) and isinstance(step, int) and size % step == 0
     partials = None
     if cut.is_partial:
-        partials = make_partials(nest, body, d, step, builder, lambda nest, body: emit(nest, body, None))
+        partials = make_partials(nest, body, d, step, builder, lambda nest, body: emit(nest, body, None, None))
 
     def block(start: Index) -> None:
         count = step if is_even else builder.minimum(step, builder.subtract(size, start))
@@ -184,20 +198,23 @@ def in_blocks(nest: Nest, body: Body, product: Contraction | None, cut: Cut, bui
             partials.begin(start, outputs)
         starts = {**nest.starts, d: start}
         part = replace(nest, sizes=tuple(sizes), inputs=tuple(inputs), outputs=tuple(outputs), starts=starts)
-        emit(part, body, None if product is None else product.of(part))
+        emit(part, body, None if product is None else product.of(part), None)
 
     builder.parallel(size, step, block)
     if partials is not None:
         partials.end()
 
 
-EmitWindows = Callable[[Nest, Contraction, WindowedFactor], None]
-
-
-def windows_in_blocks(
-    nest: Nest, product: Contraction, windows: WindowedFactor, cut: Cut, builder: LoopBuilder, emit: EmitWindows
+def _windows_in_blocks(
+    nest: Nest,
+    body: Body,
+    product: Contraction,
+    windows: WindowedFactor,
+    cut: Cut,
+    builder: LoopBuilder,
+    emit: Emit,
 ) -> None:
-    """Apply `emit` to each block of a product with windows."""
+    """The same for a product with windows, whose operands are not those of the nest: some of their axes are merged."""
     d, size = cut.dimension, nest.sizes[cut.dimension]
     is_even = isinstance(size, int) and isinstance(cut.step, int) and size % cut.step == 0
     is_along_windows = windows.is_left and d == product.i
@@ -209,7 +226,7 @@ def windows_in_blocks(
         b, c = (_part(operand, d, start, count, builder) for operand in (product.b, product.c))
         read = replace(windows, first_row=start) if is_along_windows else windows
         part = replace(nest, sizes=sizes, starts={**nest.starts, d: start})
-        emit(part, replace(product, a=a, b=b, c=c), read)
+        emit(part, body, replace(product, a=a, b=b, c=c), read)
 
     builder.parallel(size, cut.step, block)
 
