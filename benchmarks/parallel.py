@@ -118,7 +118,8 @@ def print_gradients(rounds=3, calls=7):
 
 
 def _arrays(result):
-    return list(result.values()) if isinstance(result, dict) else np.atleast_1d(result)
+    listed = result.values() if isinstance(result, dict) else result
+    return list(listed) if isinstance(result, dict | tuple) else [result]
 
 
 def _median(function, arguments, calls):
