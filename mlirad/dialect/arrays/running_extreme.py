@@ -109,9 +109,9 @@ class RunningExtremeOp(ExtremalOp, TwoOperandsOp, PureOp):
         dtype = dtype_name(types.element_type(self.x.type))
         if not self._kept:
             numbers = text(called("np.append", start, x), ".astype(object)")
-            return called(dtype, called(text(step, ".reduce"), numbers))
+            return called(dtype, text(step, ".reduce(", numbers, ")"))
         numbers = called("np.concatenate", tuple_of([text(start.within(Rank.ATOM), "[..., None]"), x]), axis=-1)
-        return text(called(text(step, ".reduce"), text(numbers, ".astype(object)"), axis=-1), f".astype({dtype})")
+        return text(step, ".reduce(", numbers, f".astype(object), axis=-1).astype({dtype})")
 
     def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
         x, start = (each if own else repeated(each, lanes) for each, own in zip(operands, stacked, strict=True))

@@ -194,7 +194,9 @@ class _Raising:
         return self._of(value) if value in self.trips.varying else repeated(self._of(value), self.lanes)
 
     def _block(self, block: Block) -> bool:
-        roles = {each.op: each for each in self.trips.carries if not isinstance(each, Writes)}
+        roles: dict[Operation, Sum | RunningExtreme | Companion] = {
+            each.op: each for each in self.trips.carries if not isinstance(each, Writes)
+        }
         tests = {each.test.owner for each in roles.values() if isinstance(each, RunningExtreme)}
         for op in ops_of(block):
             if op is block.last_op or op in tests:

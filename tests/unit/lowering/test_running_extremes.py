@@ -20,9 +20,9 @@ class Placed(float):
 
     place: int
 
-    @classmethod
-    def all_of(cls, x: np.ndarray) -> list[Placed]:
-        found = [cls(v) for v in x]
+    @staticmethod
+    def all_of(x: np.ndarray) -> list[Placed]:
+        found = [Placed(v) for v in x]
         for place, each in enumerate(found):
             each.place = place
         return found
@@ -105,12 +105,12 @@ ARRAYS = {
 
 
 @pytest.fixture(scope="module")
-def compiled() -> dict[str, Callable[..., Any]]:
+def compiled() -> dict[str, Any]:
     return {loop.__name__: mlirad.value_and_grad(lambda x, loop=loop: 3.0 * loop(x)) for loop in LOOPS}
 
 
 @pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__)
-def test_pythons_choice(loop: Callable[..., Any], compiled: dict[str, Callable[..., Any]]) -> None:
+def test_pythons_choice(loop: Callable[..., Any], compiled: dict[str, Any]) -> None:
     for name, x in ARRAYS.items():
         chosen = loop(Placed.all_of(x))
         value, gradient = compiled[loop.__name__](x)
