@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 
 from mlirad.analysis.constants import is_number, known_number
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, constant, emit, emit_all, full, where, zeros_like
+from mlirad.dialect.core.expr import Expr, constant, emit, emit_all, full, zeros_like
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.arithmetic import AddOp, DivOp, MulOp, NegOp, PowOp, SubOp
 from mlirad.dialect.ops.choice import AnnihilateOp, MaximumOp, MinimumOp, SelectOp
@@ -273,12 +273,11 @@ def annihilate(_op: AnnihilateOp, x: SSAValue, *factors: SSAValue) -> Result:
         return x
     if len(known) < len(set(factors)):
         return emit(AnnihilateOp, x, *(each for each in factors if each not in known)) if known else None
-    product = Expr(x)
-    return where(product == product, product, zeros_like(product))
+    return zeros_like(Expr(x))
 
 
 def _is_product(product: MulOp, factor: SSAValue) -> bool:
-    """Whether a product is `factor` times a finite number: not nan where the factor is 0."""
+    """Whether a product is `factor` times a finite number: 0.0 or -0.0 where the factor is 0, never nan."""
     pairs = ((product.x, product.y), (product.y, product.x))
     return any(one is factor and _is_finite(other) for one, other in pairs)
 
