@@ -1,4 +1,4 @@
-"""Programs for `parallel.py` that no peer is compared on: networks of layers, batched products, loops over rows.
+"""Programs for `parallel.py` without a peer: networks of layers, batched products, loops over rows.
 
 Reads: a size. Writes: a loss whose gradient by the first argument is taken, and its arguments. Leaves: nothing.
 """

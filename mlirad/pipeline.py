@@ -80,7 +80,7 @@ def differentiate(
 
 
 def narrowed(module: ModuleOp) -> ModuleOp:
-    """The module with equal slices of arrays stored once. What they are computed from becomes numbers."""
+    """The module with equal slices of arrays stored once, and computed as numbers."""
     return apply(CLEAN, module) if narrow_arrays(module) else module
 
 

@@ -108,7 +108,7 @@ class _Search:
         return min((bound for bound in bounds if bound is not None), default=None)
 
     def _of_memory(self, op: memref.DimOp) -> Interval:
-        """The sizes with which a view or memory is made are those of its axes of unknown size, in order."""
+        """The size of memory or of a view along an axis. The op that makes it takes the unknown sizes, in order."""
         made, axis, type = op.source.owner, constant_int(op.index), op.source.type
         if axis is None or not isinstance(made, memref.SubviewOp | memref.AllocOp) or not isinstance(type, MemRefType):
             return Interval()

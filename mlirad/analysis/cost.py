@@ -42,7 +42,8 @@ CHECK = 4
 """A check that passes, or the growth of an array that has room."""
 
 SHARED = 1 << 17
-"""What a thread takes at a time: some 10 microseconds, which are many times what it takes to begin if it is awake."""
+"""The least work that a thread takes at a time: some 10 microseconds, several times what it takes to begin if it is
+awake."""
 
 WORK = "mlirad.work"
 """On a call of a function that does not poll for signals: an upper bound of its cost."""

@@ -23,10 +23,10 @@ def subset_of(op: NdOp) -> Subset:
 
 
 def is_same_part(one: Subset, other: Subset) -> bool:
-    """Whether it is known to be the same part of an array.
+    """Whether two subsets are certainly the same part of an array.
 
-    Unlike `is_same`, this compares the sources of sizes that are known only at run time: a read is given its sizes, and
-    a write has those of its value.
+    Unlike `Subset.is_same`, this finds the values that sizes known only at run time come from: a read takes its sizes
+    as operands, and a write has the sizes of the value that it writes.
     """
     if one.is_same(other):
         return True

@@ -148,7 +148,8 @@ class CaptureFindings:
 
     used, unkeyed: as in interface.Reliance. changed: the numbers of the changed containers in the arguments, with their
     initial keys. classes: the classes that class statements make. captured_by_rules: the captures that a function needs
-    only for its derivative rule, by the function's id. foreseen: the captures that were added before they were met.
+    only for its derivative rule, by the function's id. foreseen: the captures that the text
+    names, and that no attempt has met yet.
     """
 
     captures: dict[Path, Capture] = field(default_factory=dict)

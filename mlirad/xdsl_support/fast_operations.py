@@ -1,8 +1,7 @@
 """Makes creating ops, comparing values and reading arrays of integers cheaper: a compilation does each some 100,000
 times.
 
-* An op without successors or regions skips the steps for them, and the default properties of a class are
-  found once.
+* An op without successors or regions skips the steps for them; the default properties of a class are found once.
 * Values and ops are equal if they are the same object, which is Python's own rule; xDSL spells it as methods.
 * An op without regions cannot contain the block that it is added to, so the blocks around are not searched.
 * Properties that only read a field are read in C, and a block's ops are walked by a generator.

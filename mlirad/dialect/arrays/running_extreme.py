@@ -39,16 +39,16 @@ RELATIONS = {
     "ult": lambda x, y: ~np.greater_equal(x, y),
     "ule": lambda x, y: ~np.greater(x, y),
 }
-"""arith's relations of floats. Those that begin with u also hold if a number is nan."""
+"""NumPy's functions for arith's relations of floats. Those that begin with u also hold if a number is nan."""
 
 
 @op(linear=True, partial=(0, 1))
 class RunningExtremeOp(ExtremalOp, TwoOperandsOp, PureOp):
     """The last m of `m = start`, then `m = v if v taken m else m` for each number v along the last axis of x.
 
-    `taken` is a relation: with `ogt`, nan is never taken; with `ugt`, nan is, and so is any number after it. Of equal
-    numbers, 0.0 and -0.0 included, the first is chosen, but the last if the relation holds for equal ones. The chosen
-    one gets the whole cotangent. in_order: numbers are compared one after the other.
+    `taken` is a relation. With `ogt`, nan is never taken; with `ugt`, nan is taken, and then so is any next number. Of
+    equal numbers, 0.0 and -0.0 included, the first is chosen, or the last if the relation holds for equal numbers. The
+    chosen number gets the whole cotangent. in_order: whether to compare the numbers one after the other.
     """
 
     name = "nd.running_extreme"
@@ -120,7 +120,7 @@ class RunningExtremeOp(ExtremalOp, TwoOperandsOp, PureOp):
     # --- derivatives --------------------------------------------------------------------------------------------
 
     def chosen(self, out: Expr, x: Expr, start: Expr) -> tuple[Expr, Expr]:
-        """The place of the chosen number along the last axis, and whether there is none, because the start stays."""
+        """The place of the chosen number along the last axis, and whether the start stays instead."""
         along, numbers = [self._axis], self._numbers(x)
         outs = broadcast_like(out, self._kept, x)
         is_same, last_nan = x == outs, None
@@ -174,8 +174,7 @@ class RunningExtremeOp(ExtremalOp, TwoOperandsOp, PureOp):
         return choose(compare(self.taken.data, element, accumulator), element, accumulator)
 
     def _in_any_order(self, x: Expr, start: Expr) -> Sequence[Expr]:
-        """Compare in vectors, and again in order if the order matters: for the sign of 0, and for a nan that is
-        taken."""
+        """Compare in vectors. Compare again in order if the order matters: for the sign of 0, or if a nan is taken."""
         worst = -np.inf if self._is_largest else np.inf
         numbers = x if self._takes_nan else where(x == x, x, worst)
         extreme = emit(MaxOp if self._is_largest else MinOp, numbers, axes=[self._axis])

@@ -100,7 +100,7 @@ class SumInOrderOp(TwoOperandsOp, PureOp):
         return dy if total is None else total if dy is None else dy + total
 
     def shifted(self, x: Shift, start: Shift) -> Shift | None:
-        # A factor of the terms is one of the sum if the start is 0.
+        # A factor of all terms is a factor of the sum if the start is 0.
         if start.by or (x.by and not (x.is_factor and is_zero(self.start))):
             return None
         return x.along({axis: axis for axis in self._kept})

@@ -251,7 +251,7 @@ def largest(x: Interval, y: Interval) -> Integer:
 
 
 def masked(x: Interval, y: Interval) -> Integer:
-    """Some bits of a number that is not negative are at most the number."""
+    """`x & y` has some of the bits of each operand, so it is at most any operand that is not negative."""
     highs = [each.high for each in (x, y) if each.low >= 0]
     return Integer(interval=Interval(0, min(highs))) if highs else UNKNOWN
 

@@ -218,7 +218,7 @@ class NdOp(TypedOp):
         return None
 
     def selection(self) -> tuple[SSAValue, SSAValue, SSAValue] | None:
-        """(condition, x, y) of an op whose only result is x where the condition holds, else y."""
+        """(condition, x, y), if the only result is x where the condition holds and y elsewhere; None for other ops."""
         return None
 
     def shifted(self, *operands: Any, **named: Any) -> Shift | None:

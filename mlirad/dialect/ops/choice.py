@@ -198,9 +198,9 @@ class SelectOp(ElementwiseOp):
 
 @op(cost=4, partial=(0,))
 class AnnihilateOp(ElementwiseOp):
-    """The product x of `factors` and other numbers, but 0 where all the `factors` are exactly 0: 0 times infinity is 0.
+    """x, the product of `factors` and other numbers, but 0 where all `factors` are exactly 0: 0 times infinity is 0.
 
-    So only products that are nan become other numbers, apart from -0.0. Their derivatives pass where x is a number.
+    Apart from the sign of a zero, it differs from x only where x is nan. The cotangent of x is stopped only there.
     In a derivative rule, the factor is the cotangent. If an element is not needed (a select takes its other branch),
     the cotangent is 0, and so are its own derivatives of all orders: hence its tangents also become factors. A
     cotangent that happens to have the value 0 does not stop its own derivative.

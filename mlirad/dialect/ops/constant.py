@@ -118,7 +118,7 @@ def is_nonzero(value: SSAValue) -> bool:
 
 
 def is_zero(value: SSAValue) -> bool:
-    """Whether a value is a constant of zeros, of either sign."""
+    """Whether a value is a constant that contains only zeros, of either sign."""
     owner = value.owner
     while isinstance(owner, FullOp):
         owner = owner.value.owner

@@ -153,7 +153,7 @@ class SumOp(ReductionOp):
 
 
 class ExtremalOp(NdOp):
-    """The result is the largest or the smallest of many numbers, one of which gets the cotangent, or a few."""
+    """An op whose result is the largest or smallest of many numbers. Only the chosen ones get the cotangent."""
 
     result = result_def()
 

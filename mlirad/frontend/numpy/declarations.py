@@ -69,7 +69,7 @@ class Facts:
     positional: tuple[str, ...] = ()
     """The names of its positional arguments, for a function without a signature."""
     known_shapes: tuple[int, ...] = ()
-    """The positions of shapes that must be known at compile time, unless all of their axes but one have size 1."""
+    """The positions of shapes that must be known at compile time if two or more of their axes are longer than 1."""
 
 
 _UNKNOWN = Facts()

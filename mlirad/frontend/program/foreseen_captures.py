@@ -1,7 +1,8 @@
-"""Foresees the arrays that a function captures, from the names in its text and in those of the functions it names.
+"""Foresees the arrays that a function captures, from the names in its text and in the texts of functions it names.
 
-Reads: the asts of functions, and the objects that their free names have. Writes: captures that a build will probably
-find. Leaves: arrays that are found in another way, such as through methods and defaults: each costs one more attempt.
+Reads: the asts of functions, and the objects that their free names refer to. Writes: captures that a build will
+probably find. Leaves: arrays that a build finds in another way, such as through methods and defaults; each costs one
+more attempt.
 
 A captured array must be in the state from the start, so a build that meets an unknown one begins again. In a gradient
 the loss often meets it last:
@@ -55,7 +56,7 @@ class _Search:
         try:
             node = source_of(function).node
         except UnsupportedSyntaxError:
-            return  # the build says so, if it gets there
+            return  # the build refuses it, if it gets there
         for name, *attributes in _free_names(node):
             try:
                 value = lookup(function, name)
@@ -69,7 +70,7 @@ class _Search:
             self.of_object(value, path)
 
     def of_object(self, value: Any, path: Path) -> None:
-        """Looks at classes only, so no code of the user's runs."""
+        """Look at the class of the object only, so that no code of the user runs."""
         if type(value) is np.ndarray:
             self.of_array(value, path)
         elif isinstance(value, Request | FunctionType) or is_kernel(value):
@@ -98,7 +99,7 @@ class _Search:
             self.of_object(item, path.then(kind, key))
 
     def is_seen(self, value: Any) -> bool:
-        """Whether this was asked before: functions call one another, and lists may contain themselves."""
+        """Whether the value has been looked into: functions call one another, and lists may contain themselves."""
         known = id(value) in self.seen
         self.seen.add(id(value))
         return known
@@ -111,14 +112,13 @@ def _packages() -> tuple[str, ...]:
 
 
 def _is_installed(function: FunctionType) -> bool:
-    """Whether a function is part of a package, which rarely captures arrays, but may name much other code."""
+    """Whether a function belongs to an installed package: these rarely capture arrays, but may name much other code."""
     return is_in_settled(function.__module__) or function.__code__.co_filename.startswith(_packages())
 
 
 @once
 def _free_names(node: ast.FunctionDef | ast.Lambda) -> tuple[tuple[str, ...], ...]:
-    """The names that a function takes from outside, each with the attributes that follow it, in the order of the
-    text."""
+    """The free names of a function, each with the attributes that follow it, in the order of the text."""
     free = scope_of(node).free
     found: dict[tuple[str, ...], None] = {}
     work: list[ast.AST] = [node]

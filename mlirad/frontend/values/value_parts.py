@@ -149,7 +149,7 @@ class Renaming:
 
 
 def _with_changed(value: Value, change: Callable[[Value], Value]) -> Value:
-    """The value with each of its parts changed; itself if they stay the same objects."""
+    """The value with each of its parts changed; the value itself if no part changes."""
     before = parts_of(value)
     after = tuple([change(part) for part in before])
     return value if _are_same(before, after) else with_parts(value, after)

@@ -260,7 +260,7 @@ class Entry:
         return first if isinstance(first, Growth) else None
 
     def mapped(self, change: Callable[[Value], Value]) -> Entry:
-        """The entry with each item changed; itself if they stay the same objects."""
+        """The entry with each item changed; the entry itself if no item changes."""
         items = tuple([change(item) for item in self.items])
         return self if all(map(operator.is_, items, self.items)) else dataclasses.replace(self, items=items)
 

@@ -277,7 +277,7 @@ def annihilate(_op: AnnihilateOp, x: SSAValue, *factors: SSAValue) -> Result:
 
 
 def _is_product(product: MulOp, factor: SSAValue) -> bool:
-    """Whether a product is `factor` times a finite number: 0.0 or -0.0 where the factor is 0, never nan."""
+    """Whether a product is `factor` times a finite number, so that it is 0.0 or -0.0 where the factor is 0, not nan."""
     pairs = ((product.x, product.y), (product.y, product.x))
     return any(one is factor and _is_finite(other) for one, other in pairs)
 
@@ -302,7 +302,7 @@ def connective(op: LogicalAndOp | LogicalOrOp, x: SSAValue, y: SSAValue) -> Resu
 
 
 def is_negated(value: SSAValue, x: SSAValue) -> bool:
-    """Whether a value is -x or not x, so that it is x if it is negated again."""
+    """Whether a value is -x or `not x`. Negated again, it is x."""
     found = (defined_by(value, kind) for kind in (NegOp, LogicalNotOp))
     return any(op is not None and op.x is x for op in found)
 

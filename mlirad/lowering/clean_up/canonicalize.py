@@ -226,7 +226,7 @@ Formula = Callable[[Expr], Expr]
 
 
 def _replace_by_formulas(work: _Worklist, op: scf.ForOp) -> None:
-    """Replace a carry that follows from the induction variable."""
+    """Replace a carry by a formula of the induction variable, if it has one."""
     if not (is_number(op.lb, 0) and is_number(op.step, 1)):
         return
     body = op.body.block

@@ -1,10 +1,10 @@
-"""Carries the element of an array that every trip of a loop reads and writes as a number.
+"""Makes an array element that every trip of a loop writes a loop-carried number.
 
 Reads: `scf.for` and nd. Writes: a read before the loop, a carried number, and a write after the loop. Leaves: elements
 that another access of the loop may touch, and elements that are not proved to be in range if the loop makes no trip.
 
-LLVM does not find this: as long as the loop writes to the array, it does not keep the element in a register, nor add
-up several sums at a time where `fastmath` allows it. The additions keep their order.
+LLVM does not do this. While the loop writes to the array, LLVM neither keeps the element in a register nor adds up
+several sums at a time, which `fastmath` allows. This pass keeps the order of the additions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mlirad.xdsl_support.traversal import find, ops_inside
 
 @dataclass(frozen=True)
 class CarryElements(ModulePass):
-    """Carry each such element.
+    """Carry such elements as numbers.
 
     Before:
 
@@ -76,8 +76,10 @@ class CarryElements(ModulePass):
 
 @dataclass(frozen=True)
 class _Element:
-    """An element of a carried array that a trip writes. accesses: its reads and writes; others: those of the array's
-    other elements."""
+    """An element of a carried array that a trip writes.
+
+    accesses: the ops that read or write it. others: what the loop accesses of the same array besides.
+    """
 
     carry: Carry
     accesses: Mapping[Operation, Subset]
@@ -85,8 +87,10 @@ class _Element:
 
 
 def _elements(loop: scf.ForOp) -> list[_Element]:
-    """The elements at fixed places that a loop writes, one for each carried array; none if a trip may fail, because
-    the arrays then hold what was written until then."""
+    """The elements at fixed places that a loop writes, at most one for each carried array.
+
+    None if a trip may fail: the arrays must then hold what was written before.
+    """
     if not all(map(_is_harmless, ops_inside(loop))):
         return []
     found = (_element(loop, number, carry) for number, carry in enumerate(Loop(loop).carries))
@@ -127,13 +131,13 @@ def _is_harmless(op: Operation) -> bool:
 
 
 def _is_fixed(write: Subset, loop: scf.ForOp) -> bool:
-    """Whether it writes a float, at the same place in every trip."""
+    """Whether a write puts or adds a float at the same place in every trip."""
     may_carry = write.part.type in (types.F32, types.F64) and write.change in (Change.REPLACED, Change.ADDED)
     return may_carry and all(is_outside(place, loop) for place in write.places)
 
 
 def _carry_elements(loop: scf.ForOp, ranges: Ranges) -> None:
-    """Carry the elements that no other access of the loop touches; the walk that fills `ranges` has just left it."""
+    """Carry the elements that no other access of the loop touches. ranges: the facts that hold inside of the loop."""
     for element in _elements(loop):
         first = next(iter(element.accesses.values()))
         if is_in_range(first, ranges) and all(are_apart(first, other, ranges) for other in element.others):

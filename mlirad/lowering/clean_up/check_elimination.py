@@ -71,7 +71,7 @@ AtLoop = Callable[[scf.ForOp, Ranges], None]
 
 
 def eliminate_checks(function: Operation, at_loop: AtLoop = hoist_reads) -> None:
-    """Remove the checks of one function. at_loop: what is done with a loop when all facts about it are known."""
+    """Remove the checks of one function. at_loop: called for each loop once the facts about it are known."""
     _Walk(at_loop).visit_regions(function)
 
 

@@ -33,8 +33,8 @@ from mlirad.xdsl_support.traversal import ops_of
 class Hoist(ModulePass):
     """Move each op out of all loops on which its operands do not depend, in one walk in program order.
 
-    only_views: only ops that show the elements of an array in another shape or order. Before differentiation, this
-    gives the array one cotangent of that shape for all trips.
+    only_views: move only ops that show the elements of an array in another shape or order. Before differentiation, this
+    gives the array one cotangent in that shape for all trips.
 
     Before:
 
@@ -121,7 +121,7 @@ def may_leave(op: Operation, loop: scf.ForOp | scf.WhileOp) -> bool:
 
 
 def _is_view(op: Operation) -> bool:
-    """Whether an op only shows all elements of an array in another shape."""
+    """Whether an op only shows all elements of an array in another shape or order."""
     return isinstance(op, NdOp) and op.memory.views is not None and read_subset(op) is None
 
 

@@ -36,9 +36,10 @@ from mlirad.xdsl_support.traversal import ops_inside, ops_of
 _FEWEST = 16
 """The fewest trips that are faster in vectors than one by one."""
 _FEWEST_CALLS = 8
-"""The same for trips that compute a function, and for those that find an extreme of which the derivative may cancel."""
+"""The same for trips that compute a function, and for trips with a running extreme if the loop is differentiated: the
+extreme's derivative may cancel."""
 _FEWEST_COMPARED = 64
-"""The same for trips that only compare numbers, and are not differentiated: the processor overlaps short loops."""
+"""The same for trips that only compare numbers, if the loop is not differentiated: processors overlap short loops."""
 _FUNCTION = 10
 """The cost from which on an op counts as a function; vector functions are several times as fast. LLVM vectorises other
 loops."""

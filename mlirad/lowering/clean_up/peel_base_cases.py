@@ -1,11 +1,11 @@
-"""Takes the base case out of a recursive function, so that the caller decides it, without a call.
+"""Takes the base case out of a recursive function, so that the caller decides it without a call.
 
-Reads: private functions that call themselves, in one branch only. Writes: that branch as a function of its own, the
-step; the rest of the function in place of each call in the step. Leaves: a function that does not call itself any more,
-and calls the step. It leaves functions alone whose rest is large, or that call themselves once at most.
+Reads: private functions that call themselves in one branch only. Writes: that branch as a function of its own, the
+step, in which a copy of the rest replaces each call; a call of the step in the branch. Leaves: functions that call
+themselves at most once, or whose rest is large.
 
-Most calls of a recursion that branches out are those that end it. Each costs the passing of arguments, checks of the
-stack, and in a forward sweep a record on the tapes of all calls.
+Most calls of a branching recursion are base cases. Each of them passes arguments, checks the stack, and makes a record
+in the forward sweep.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import find, ops_inside, ops_of
 
 MOST_COPIED = 64
-"""The ops that are copied, in all: about as many as a few calls have instructions."""
+"""The most ops that are copied in all. They cost about as much as a few calls."""
 
 
 @dataclass(frozen=True)
 class PeelBaseCases(ModulePass):
-    """Make a function of the branch in which a function calls itself, and copy the rest to each of its calls there.
+    """Make a function of the branch in which a function calls itself, and replace each call in it by the rest.
 
     Before:
 
@@ -135,7 +135,7 @@ def _calls(function: func.FuncOp, name: str) -> list[func.CallOp]:
 
 
 def _step_of(function: func.FuncOp) -> _Step | None:
-    """The innermost branch, outside of loops, that has all calls of a function to itself."""
+    """The innermost branch, outside of loops, that contains all calls of a function to itself."""
     calls, block = _calls(function, function.sym_name.data), function.body.block
     path: list[tuple[scf.IfOp, Block]] = []
     while True:
@@ -150,7 +150,7 @@ def _step_of(function: func.FuncOp) -> _Step | None:
 
 
 def _most_calls(block: Block, name: str) -> int:
-    """The most calls of a function in one run of a block, where a loop counts as two trips."""
+    """The most calls of a function that one run of a block makes, if each loop makes two trips."""
     count = 0
     for op in block.ops:
         inner = [_most_calls(each, name) for region in op.regions for each in region.blocks]
@@ -162,13 +162,16 @@ def _most_calls(block: Block, name: str) -> int:
 
 
 def _only_branch(op: scf.IfOp, calls: Collection[func.CallOp]) -> Block | None:
-    """The branch that has all of these ops."""
+    """The branch that contains all of these calls; None if there is none."""
     return next((each for each in branches(op) if all(map(each.find_ancestor_op_in_block, calls))), None)
 
 
 @dataclass(frozen=True)
 class _Step:
-    """The branch of a function in which it calls itself; `path`: the ifs around it, each with its branch."""
+    """The branch of a function in which it calls itself.
+
+    path: the ifs around it, outermost first, each with its branch.
+    """
 
     function: func.FuncOp
     path: tuple[tuple[scf.IfOp, Block], ...]
@@ -183,9 +186,11 @@ class _Step:
 
     @property
     def is_separable(self) -> bool:
-        """Whether the step may call the function more than once, the rest of the function is so small that its copies
-        cost less than the calls, the step takes no arrays but the function's arguments, and it passes on the memory of
-        those that it writes."""
+        """Whether the step can be a function, and this pays off.
+
+        It may call the function more than once, copies of the rest cost less than the calls, the arrays that it uses
+        are arguments of the function, and those that it writes become its results.
+        """
         rest = len(ops_inside(self.function)) - sum(1 + len(ops_inside(op)) for op in self.block.ops)
         if _most_calls(self.block, self.name) < 2 or rest * len(_calls(self.function, self.name)) > MOST_COPIED:
             return False
@@ -209,7 +214,7 @@ class _Step:
         return result
 
     def _captured(self) -> list[SSAValue]:
-        """The values from around the step that it uses."""
+        """The values from outside of the step that it uses."""
         used = [operand for op in self.block.ops for inner in op.walk() for operand in inner.operands]
         return [value for value in dict.fromkeys(used) if not self._is_inside(value)]
 
@@ -235,7 +240,7 @@ class _Step:
         return made
 
     def _sink(self) -> None:
-        """Move the computations of numbers that only the step uses into it."""
+        """Move computations of numbers into the step, if only the step uses them."""
         for block in [*(each for _, each in reversed(self.path[:-1])), self.function.body.block]:
             for op in reversed(ops_of(block)):
                 if _computes_numbers(op) and all(map(self._only_uses, op.results)):
@@ -243,7 +248,7 @@ class _Step:
                     self.block.insert_ops_before([op], ops_of(self.block)[0])
 
     def _only_uses(self, value: SSAValue) -> bool:
-        """Whether the step uses a value, and nothing else does."""
+        """Whether the step is the only user of a value."""
         users = [self.block.find_ancestor_op_in_block(use.operation) for use in value.uses]
         return bool(users) and None not in users
 

@@ -1,7 +1,8 @@
 """Raises loops with independent trips to ops on whole arrays, which have vector functions and need no tape.
 
-Reads: func, scf and nd, before or after differentiation. Writes: nd ops on slices, gathers, and sums in the loop's
-order. Leaves: loops with a trip that needs an earlier one, or that may fail, and loops that gain nothing.
+Reads: func, scf and nd, before or after differentiation. Writes: nd ops on slices, gathers, sums in the loop's order,
+and running extremes. Leaves: loops with a trip that needs an earlier one, or that may fail, and loops that gain
+nothing.
 
 Each op becomes the same op on all trips, stacked along one axis. A read whose index moves with the loop's counter
 becomes a slice, other reads become gathers; a write becomes a slice. A branch computes both sides, and selects.
@@ -255,7 +256,7 @@ class _Raising:
         return self._extremes[each.test]
 
     def _companion(self, each: Companion) -> Expr:
-        """The value that was chosen with the extreme."""
+        """The value that the loop carries along with the extreme."""
         loop = self.trips.loop
         out, op = self._extreme(each.extreme)
         place, stays = op.chosen(out, Expr(op.x), Expr(op.start))

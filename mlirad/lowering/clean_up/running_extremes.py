@@ -1,6 +1,6 @@
-"""Finds carried numbers that a loop replaces by larger or smaller ones, and what is carried along with them.
+"""Finds carried numbers that a loop replaces by larger or smaller ones, and values that are replaced with them.
 
-Reads: scf and nd. Writes: selections instead of branches that only choose numbers. Gives: the roles of such carries.
+Reads: scf and nd. Writes: selects instead of branches that only choose numbers. Gives: the roles of such carries.
 
     if x[i] > high:
         high, place = x[i], i
@@ -29,9 +29,9 @@ _OPPOSITES = {"ogt": "ule", "oge": "ult", "olt": "uge", "ole": "ugt"}
 
 @dataclass(frozen=True)
 class RunningExtreme:
-    """A carried number that a trip replaces by `term`, if the outcome of `test` is `outcome`.
+    """A carried number that a trip replaces by `term` if the result of `test` is `outcome`.
 
-    taken: the relation of the term to the number that holds then, as in `nd.running_extreme`.
+    taken: the relation between the term and the number that then holds, as in `nd.running_extreme`.
     """
 
     carry: Carry
@@ -44,7 +44,7 @@ class RunningExtreme:
 
 @dataclass(frozen=True)
 class Companion:
-    """A carried value that a trip replaces by `value` if it replaces the extreme."""
+    """A carried value that a trip replaces by `value` whenever it replaces the extreme."""
 
     carry: Carry
     op: NdOp
@@ -53,7 +53,7 @@ class Companion:
 
 
 def select_numbers(loop: scf.ForOp) -> None:
-    """Turn the branches that compute nothing, and only choose numbers, into selections."""
+    """Turn branches that only choose numbers into selects."""
     for op in ops_of(loop.body.block):
         if not isinstance(op, scf.IfOp) or not op.results or not all(map(_is_number, op.results)):
             continue
@@ -69,12 +69,12 @@ def _is_number(value: SSAValue) -> bool:
 
 
 def running_extremes(loop: scf.ForOp, carries: Sequence[Carry]) -> list[RunningExtreme | Companion]:
-    """The carries that are running extremes, or change with one."""
+    """The carries that are running extremes, or are replaced with one."""
     extremes = [each for carry in carries if (each := _extreme(loop, carry)) is not None]
     tested = {each.test: each for each in extremes}
     others = [carry for carry in carries if all(carry is not each.carry for each in extremes)]
     found = [each for carry in others if (each := _companion(loop, carry, tested)) is not None]
-    # Nothing else may need the outcome of a test: it differs between trips that are computed at once.
+    # Nothing else may need the result of a test: it is not known for each trip if all trips are computed at once.
     users = {id(each.op) for each in (*extremes, *found)}
     if any(id(use.operation) not in users for test in tested for use in test.uses):
         return []

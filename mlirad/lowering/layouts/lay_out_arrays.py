@@ -1,7 +1,7 @@
 """Moves the axes along which a loop steps to the front of its arrays, so that the slices of a trip are contiguous.
 
 Reads: nd and scf. Writes: the same reads and writes, of arrays with their axes in another order; transposes. Leaves:
-arrays of which mostly single elements, or slices along several axes, are used, or that loops use as a whole.
+arrays that loops use as a whole, by slices along several axes, or mostly by single elements.
 
 `p = np.empty((n, n))`, of which every trip reads and writes columns `p[:, j]`, is stored by columns. An array that no
 op sees as a whole may have any order. Where others make or use it outside loops, as the caller does, it is transposed
@@ -129,7 +129,7 @@ def _permuted(value: SSAValue, order: Sequence[int]) -> TensorType:
 
 
 def _replace_element(op: Operation, subset: Subset, order: Sequence[int]) -> None:
-    """The indices follow the array among the operands."""
+    """Reorder the indices, which are the operands after the array."""
     assert isinstance(op, NdOp)
     first = subset.number + 1
     others, indices = map(Expr, op.operands[:first]), [Expr(index) for index in op.operands[first:]]

@@ -1,12 +1,12 @@
-"""Stores one slice of arrays whose slices along an axis are all equal.
+"""Stores only one slice of an array whose slices along an axis are all equal.
 
 Reads: nd and scf. Writes: the same reads and writes, of arrays with one element along that axis; each read is
-broadcast. Leaves: arrays that an op uses as a whole, that others make, or of which single elements are used.
+broadcast. Leaves: arrays that an op uses as a whole or by single elements, and arrays that do not begin as filled.
 
 The factors of a tridiagonal matrix, computed for many right-hand sides at once, are the same for all of them:
-`p[1:-1, j] = -c / (a * p[1:-1, j - 1] + b)`. An array has equal slices if it begins as a filled one and everything
-that is written to it has equal slices: numbers that are broadcast, reads of such arrays, and what is computed from
-these, element by element. Elements that no op reads may be anything, here the first and the last row.
+`p[1:-1, j] = -c / (a * p[1:-1, j - 1] + b)`. An array has equal slices if it begins as a filled one and all values
+that are written to it have equal slices: broadcast numbers, reads of such arrays, and what elementwise ops compute
+from these. Elements that no op reads may be anything; here these are the first and the last row.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ class NarrowArrays(ModulePass):
 
 
 def narrow_arrays(module: ModuleOp) -> bool:
-    """Run the pass. Returns whether there is such an array."""
+    """Run the pass. Returns whether it found an array."""
     found = _EqualSlices(list(filter(_is_seen_by_slices, SlicedArrays(module).found())))
     arrays = [(array, axes) for array in found.arrays if (axes := found.axes_of(array))]
     for array, axes in arrays:
         _narrow_values(array, axes)
-    # A written value is computed from what is read, so the reads are first.
+    # Written values are computed from values that are read, so narrow the reads first.
     for array, axes in arrays:
         for op in array.accesses:
             if slice_at(op).change is Change.NONE:
@@ -100,7 +100,10 @@ def _is_seen_by_slices(array: SlicedArray) -> bool:
 
 @dataclass
 class _EqualSlices:
-    """The axes along which the slices of arrays are equal: at first all that the places allow, then what remains."""
+    """The axes along which the slices of arrays are equal.
+
+    They are found by a fixpoint: at first all axes that the places allow, without those that are refuted.
+    """
 
     arrays: list[SlicedArray]
     _axes: dict[int, set[int]] = field(default_factory=dict)
@@ -120,7 +123,7 @@ class _EqualSlices:
         return sorted(self._axes[id(array)])
 
     def _drop_unequal(self, array: SlicedArray) -> bool:
-        """Drop an array's axes along which a written value is not constant. Returns whether there are any."""
+        """Drop the axes along which a written value is not constant. Returns whether there were any."""
         axes = self._axes[id(array)]
         written = [place.part for op in array.accesses if (place := slice_at(op)).change is not Change.NONE]
         unequal = {axis for axis in axes for part in written if not self._is_constant(part, axis)}
@@ -168,7 +171,7 @@ def _span(place: Subset, axis: int) -> tuple[int, int, bool] | None:
 
 
 def _sources(value: SSAValue, axis: int) -> list[tuple[int, int]] | None:
-    """The operands' numbers and axes that have to be constant for a value to be so; None if this is not enough."""
+    """The operands, by number and axis, that must be constant for a value to be so; None if that is not enough."""
     op = value.owner
     if not isinstance(op, NdOp) or len(op.results) != 1 or not types.is_static(value.type):
         return None

@@ -29,7 +29,7 @@ _PAYS = 4
 _MOST = 1 << 30
 """A bound for trips that is larger says nothing."""
 _FEW = 8
-"""Single elements that are used at most one time for so many elements of slices may lie apart."""
+"""Single elements may lie apart if they are used at most once for this many elements of slices."""
 
 Use = tuple[Operation, int]
 """An operand."""
@@ -62,7 +62,7 @@ class SlicedArray:
         """A better order of the axes: first those along which all slices have one index; None if there is none.
 
         Single elements have the order of the loops around them, which is left to the user and to exchanged loops.
-        They do not count if slices are used much more often.
+        They are ignored if slices are used much more often.
         """
         lengths = {op: _lengths(op) for op in self.accesses}
         slices = [op for op, each in lengths.items() if any(length != 1 for length in each)]
@@ -182,7 +182,7 @@ def _is_array(value: SSAValue) -> bool:
 
 
 def _lengths(access: Operation) -> list[int]:
-    """The numbers of indices along the axes; a number known only at run time counts as half of them."""
+    """The length of the access along each axis; a length known only at run time counts as half of the axis."""
     subset = slice_at(access)
     ranges = zip(subset.ranges, types.shape(subset.array.type), strict=True)
     return [

@@ -46,8 +46,8 @@ class PlanarTrips:
     """A loop that computes `count` rows apart from one another.
 
     rows: of the values that its trips compute with, and of carries that have rows themselves. parts: the rows of the
-    slices that its trips read and write. shared: carries whose rows get additions of several rows, which must be stored
-    first (`shifted_additions.py`).
+    slices that its trips read and write. shared: carries to which trips add the planes of several rows; these must be
+    stored first (`shifted_additions.py`).
     """
 
     loop: scf.ForOp

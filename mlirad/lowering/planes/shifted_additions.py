@@ -1,18 +1,18 @@
 """Stores what the trips of a loop add to an array, and adds it after the loop.
 
 Reads: scf and nd. Writes: a loop that stores the added planes, and additions of all planes at once. Leaves: carries
-that are read or written otherwise, or at places that vary in another way.
+that are also read, that are written otherwise, or whose places move along several axes.
 
-Trips that add a plane both to rows i and to rows i + 1 of an array do not compute rows apart. The planes themselves are
-computed row by row:
+If a trip adds a plane both to rows i and to rows i + 1 of an array, no row of the array can be computed apart. The rows
+of the planes can:
 
     for k in range(levels):                            for k in range(levels):
         plane = x[:, :, k] * y[:, :, k]      ->            planes[:, :, k] = x[:, :, k] * y[:, :, k]
         w[:-1, :, k] += plane                          w[:-1] += planes
         w[1:, :, k] += plane                           w[1:] += planes
 
-Each element of the array gets the same numbers in the same order: if several trips add to it, they hit it one after the
-other with different additions of a trip, and these are sorted by the trip that hits a given element.
+Each element of the array gets the same numbers in the same order. If several additions reach an element, they do so in
+different trips, so they are sorted by the trip in which they reach it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from mlirad.lowering.rewriting import in_place_of, replace
 
 @dataclass(frozen=True)
 class Addition:
-    """An op that adds a plane: in trip 0 where `starts` says, and then to the next index of `axis`, up or down."""
+    """An op that adds a plane: in trip 0 at `starts`, in each later trip one index further along `axis`, up or down."""
 
     op: Operation
     part: SSAValue
@@ -50,18 +50,18 @@ class Addition:
 
     @property
     def planes(self) -> tuple[SSAValue, int, bool]:
-        """What all its planes are, whatever they are added to."""
+        """A key of the stored planes: additions of the same planes share them."""
         return self.part, self.axis, self.is_upwards
 
     @property
     def delay(self) -> int:
-        """How much later it hits an element than an addition that begins at index 0 does."""
+        """How many trips later it reaches an element than an addition that starts at index 0."""
         first = self.starts[self.axis]
         return -first if self.is_upwards else first
 
 
 def additions_of(loop: scf.ForOp, carry: Carry) -> list[Addition] | None:
-    """The additions to a carry, in their order; None if trips do anything else with it, or go on in another way."""
+    """The additions to a carry, in program order; None if trips use it otherwise, or if additions move apart."""
     found: list[Addition] = []
     value: SSAValue = carry.arg
     while value is not carry.yielded:
@@ -104,7 +104,7 @@ def _addition(loop: scf.ForOp, op: Operation, array: SSAValue) -> Addition | Non
 
 
 def store_additions(loop: scf.ForOp, carries: Sequence[Carry]) -> None:
-    """Add to these carries (which have `additions_of`) after the loop, which is changed in place."""
+    """Move the additions to these carries, which have `additions_of`, behind the loop, which is changed in place."""
     count = trip_count(loop)
     assert count is not None
     following = loop.next_op
@@ -139,7 +139,7 @@ def _number(op: Operation) -> int:
 
 
 def _store(loop: scf.ForOp, addition: Addition, count: int) -> SSAValue:
-    """All planes of an addition, in the order of the array that they are added to."""
+    """Make the loop store the planes of an addition, in the order of the array that they are added to."""
     part, axis = addition.part, addition.axis
     shape = list(types.shape(part.type))
     elements = prod(shape)

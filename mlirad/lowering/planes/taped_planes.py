@@ -1,10 +1,10 @@
-"""Stores the planes on a tape so that the numbers of one point follow one another, trip by trip.
+"""Orders the planes on a tape by points, so that the numbers of one point in all trips are contiguous.
 
-Reads: scf and nd. Writes: the tape as an array with the axes of the planes, and the trips as its last axis. Leaves:
-tapes of other things than planes, and tapes that other loops use, too.
+Reads: scf and nd. Writes: the tape as an array with the axes of the planes, and then an axis for the trips. Leaves:
+tapes that hold anything but planes of one shape, and tapes that other loops use.
 
-A tape holds the planes of all trips one after the other. A loop over points would use one number of each plane, which
-lies in another cache line, and for large planes in another page.
+A tape holds plane after plane. Each trip of a loop over points would touch another cache line, and with large planes
+another page.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from mlirad.xdsl_support.effects import is_terminator
 from mlirad.xdsl_support.traversal import find
 
 _MOST = 1 << 48
-"""Forms are modulo 2**64, and only those of small numbers can be divided."""
+"""Forms are modulo 2**64, so only forms with small numbers can be divided."""
 
 
 def store_planes_by_points(module: ModuleOp, loops: Sequence[scf.ForOp]) -> None:
-    """Do so with tapes that only these loops use."""
+    """Reorder each tape that only these loops use."""
     for tape in find(module, TapeOp):
         found = _Tape()
         if types.is_static(tape.result.type) and found.has_planes(tape.result, loops):
@@ -46,9 +46,10 @@ def store_planes_by_points(module: ModuleOp, loops: Sequence[scf.ForOp]) -> None
 
 @dataclass
 class _Tape:
-    """values: the tape at different times. accesses: the ops that read or write planes, and the places of these.
+    """A tape of planes.
 
-    plane: the shape of all planes, without axes of size 1.
+    values: its versions. accesses: the ops that read or write a plane, with the index of its first number. plane: the
+    shape of all planes, without axes of size 1.
     """
 
     values: dict[SSAValue, None] = field(default_factory=dict)
@@ -81,7 +82,7 @@ class _Tape:
         return bool(self.accesses) and is_whole and not types.shape(tape.type)[0] % prod(self.plane)
 
     def _is_plane(self, op: Operation, index: int) -> bool:
-        """Whether an op reads or writes the numbers of a plane, whose shape is that of all others."""
+        """Whether an op reads or writes the numbers of a plane with the same shape as all others."""
         subset = _slice_of(op)
         if subset is None or subset.number != index:
             return False
@@ -144,7 +145,7 @@ def _slice_of(op: Operation) -> Subset | None:
 
 
 def _unflattened(subset: Subset) -> list[SSAValue]:
-    """What a part is a reshape of, or what its reshapes are; empty if other ops make or use it."""
+    """The value that was flattened to a part, or its reshapes if it is read; empty if other ops make or use it."""
     if subset.change is Change.NONE:
         readers = [use.operation for use in subset.part.uses]
         return [each.results[0] for each in readers] if all(map(is_reshape, readers)) else []
@@ -153,7 +154,7 @@ def _unflattened(subset: Subset) -> list[SSAValue]:
 
 
 def _is_known(term: Trip | Opaque, loops: Sequence[Operation]) -> bool:
-    """Whether a term of an index can be computed again beside an op in these loops."""
+    """Whether a term of an index can be computed again at an op in these loops."""
     if isinstance(term, Opaque):
         return term.axis is None
     return term.loop in loops and isinstance(term.loop, scf.ForOp)

@@ -1,7 +1,7 @@
-"""Makes tests of numbers from outside a loop before the loop instead of in every trip.
+"""Tests numbers from outside of a loop before the loop, instead of in each trip.
 
-Reads: innermost loops with selects. Writes: a branch around two copies of such a loop: one as it was, and one for the
-case that all these tests fail, in which the selects are gone. Leaves: selects whose tests vary with the trips.
+Reads: innermost loops with selects. Writes: a branch with two copies of such a loop: the original, and one without
+these selects, for the case that no tested number is 0. Leaves: selects whose tests vary between trips.
 
 The reverse sweep selects 0 where a product's cotangent is exactly 0 (`nd.annihilate`). The cotangent is often the same
 in all trips, and hardly ever 0.
@@ -31,7 +31,7 @@ _LONGEST = 96
 
 @dataclass(frozen=True)
 class DecideBeforeLoops(ModulePass):
-    """Copy a loop for the case that the tests of outer numbers fail which its selects need.
+    """Copy a loop for the case that no number from outside which its selects test is 0.
 
     Before:
 
@@ -92,13 +92,13 @@ class DecideBeforeLoops(ModulePass):
 
 
 def _deciding(op: arith.SelectOp, loop: scf.ForOp) -> SSAValue | None:
-    """A number from outside the loop that must be exactly 0, or the select takes its second value."""
+    """A number from outside of the loop. Unless it is exactly 0, the select takes its second value."""
     numbers = (_number_tested(condition, loop) for condition in _conditions(op.cond))
     return next((number for number in numbers if number is not None), None)
 
 
 def _conditions(value: SSAValue) -> Iterator[SSAValue]:
-    """The conditions that must all hold."""
+    """The conditions of a conjunction."""
     if isinstance(value.owner, arith.AndIOp):
         for operand in value.owner.operands:
             yield from _conditions(operand)
@@ -107,7 +107,7 @@ def _conditions(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def _number_tested(condition: SSAValue, loop: scf.ForOp) -> SSAValue | None:
-    """The outer number of which a condition asks whether it is 0."""
+    """The number from outside of the loop that a condition compares with 0, if any."""
     op = condition.owner
     if not isinstance(op, arith.CmpfOp) or op.predicate.value.data != _EQUAL or not _is_constant_zero(op.rhs):
         return None
@@ -126,7 +126,7 @@ _EQUAL = 1
 
 
 def _split(loop: scf.ForOp, numbers: Mapping[Operation, SSAValue]) -> None:
-    """Put a branch around the loop and a copy in which no select is left whose number is not 0."""
+    """Put a branch around the loop and a copy without these selects, for the case that none of the numbers is 0."""
     copy = loop.clone()
     copies = dict(zip(ops_of(loop.body.block), ops_of(copy.body.block), strict=True))
     with in_place_of(loop):
@@ -157,7 +157,7 @@ def _is_zero(number: SSAValue) -> SSAValue:
 
 
 def _erase_unused(value: SSAValue) -> None:
-    """Erase what computes a condition, if nothing else needs it."""
+    """Erase the ops that compute a condition, if nothing else uses them."""
     op = value.owner
     if isinstance(op, arith.AndIOp | arith.CmpfOp) and op.result.first_use is None:
         operands = list(op.operands)

@@ -199,7 +199,7 @@ def loop_sizes(op: GenericOp) -> dict[int, int]:
 
 
 def work_of(op: Operation) -> int:
-    """What a nest of static size costs."""
+    """The cost of a nest of static size."""
     if isinstance(op, GenericOp):
         return body_of(op.body.block).cost_of_point(len(op.operands)) * prod(loop_sizes(op).values())
     return prod(shape_of(op.operands[-1]))
@@ -229,7 +229,7 @@ def fills_before(op: Operation) -> dict[SSAValue, RowNest]:
 
 
 def move_behind(ops: Sequence[Operation], last: Operation) -> None:
-    """Move those of the ops, in program order, that come before the last nest of a run to directly after it."""
+    """Move the ops that come before the last nest of a run directly behind it, in program order."""
     behind = set(_from(last))
     for op in reversed(ops):
         if op not in behind:

@@ -1,9 +1,9 @@
 """Runs consecutive nests row by row, each some rows behind the nests whose neighbouring rows it reads.
 
 Reads: stage `bufferized`, before the arena is planned: nests on memrefs of static size. Writes: one loop over rows,
-which contains the nests on subviews of one row; temporaries used only by these nests have as many rows as are in use
-at one time. Leaves: nests that sum over rows to more than a number, that need only the same row of one another
-(`share_rows.py`), and that touch little memory. Whole sums are computed from the sums of the rows.
+which contains the nests on subviews of one row; temporaries that only these nests use keep as many rows as are in use
+at one time. Leaves: nests that add up rows to an array, nests that need only the same row of one another
+(`share_rows.py`), and nests that touch little memory. A sum of all elements is computed from the sums of the rows.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ from mlirad.xdsl_support.traversal import ops_of
 
 @dataclass(frozen=True)
 class StaggerRows(ModulePass):
-    """Process nests row by row. Here the second nest reads two rows of `%e`, so it runs one row behind the first, and
-    two rows of `%e` are sufficient.
+    """Process nests row by row.
+
+    In the example the second nest reads two rows of `%e`, so it runs one row behind the first, and `%e` keeps two rows.
 
     least: the smallest size in bytes of all arrays together. step: the fewest bytes that each nest touches at a time.
-    parallel: whether threads may share the nests, which then stay apart if they have work for two threads. work: the
-    least that a thread takes at a time.
+    parallel: whether threads may share nests; nests with work for two threads then stay apart. work: the least work
+    that a thread takes at a time.
 
     Before:
 
@@ -151,8 +152,8 @@ class StaggerRows(ModulePass):
 class _Loop:
     """The loop over the rows of a run.
 
-    rings: the memory that only the run uses, and what replaces it: row i is row i modulo the number of rows in use at
-    one time. sums: for each number to which all rows are added, the sum of a row, and an array of these sums.
+    rings: for memory that only the run uses, what replaces it: it keeps n rows, and row i is stored as row i modulo n.
+    sums: for each sum of all elements, the sum of the current row, and an array of the sums of all rows.
     """
 
     run: StaggeredRun
@@ -192,7 +193,7 @@ class _Loop:
                 self.sums[whole] = _allocated(combiner.element, []), _allocated(combiner.element, [nest.rows])
 
     def _nests(self, time: SSAValue, first: int, end: int) -> None:
-        """The nests at one time. Neighbours that begin and end together share a test."""
+        """Emit the rows that run at one time. Consecutive nests that begin and end together share a test."""
         numbered = zip(self.run.nests, self.lags, strict=True)
         for (lag, rows), group in groupby(numbered, key=lambda each: (each[1], each[0].rows)):
             nests = [nest for nest, _ in group]
@@ -242,7 +243,7 @@ class _Loop:
 def _part(
     memory: SSAValue, offsets: Sequence[SSAValue | int], shape: Sequence[int], strides: Sequence[int]
 ) -> SSAValue:
-    """One row of a part of memory. shape: of the whole part."""
+    """One row of a part of memory. shape: the shape of the part, with all its rows."""
     type, sizes = memory.type, [1, *shape[1:]]
     assert isinstance(type, MemRefType)
     result = memref.SubviewOp.infer_result_type(type, offsets, sizes, strides)

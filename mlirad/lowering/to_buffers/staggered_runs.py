@@ -1,11 +1,11 @@
-"""Runs of nests that may go over their rows together, each some rows behind the others: which nests, and how far.
+"""Finds runs of nests that can process their rows together, each some rows behind the others, and how far behind.
 
-Reads: nests on memrefs of static size, in program order. Writes: nothing. Leaves: nests that sum over rows to more
-than a number, and ops that must stay between two nests.
+Reads: nests on memrefs of static size, in program order. Writes: nothing. Leaves: nests that add up rows to an array,
+and ops that must stay between two nests.
 
-Row `i` of a nest touches row `i + shift` of each of its memories. Row `i` of a nest runs at the time `i + lag`, and at
-one time nests run in program order. If two nests touch one memory and one of them writes it, the later one must reach
-each row no earlier: lag - shift of the later one is at least lag - shift of the earlier one.
+Row `i` of a nest touches row `i + shift` of each of its memories. Row `i` of a nest runs at time `i + lag`; rows of the
+same time run in program order. If two nests touch one memory and one of them writes it, the later nest must not reach
+a row before the earlier one: its `lag - shift` is at least as large.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from mlirad.lowering.to_buffers.row_nests import (
 
 _MOST_NESTS = 256
 _MOST_WINDOW = 1 << 22
-"""Bytes: rows that are in use at one time should be in a second or third level cache."""
+"""Bytes: the rows that are in use at one time should fit a second or third level cache."""
 _WHOLE_VECTORS = 64
 """Rows of a multiple of this many elements have no leftover elements that are computed one by one."""
 
@@ -47,8 +47,8 @@ _WHOLE_VECTORS = 64
 class ShiftedAccess:
     """An operand of a nest.
 
-    base: the memory that contains it. has_rows: whether a row of the nest touches only the same row of the operand.
-    shift: the row of `base` that the nest's first row touches; None if a row of the nest may touch any row of it.
+    base: the memory that contains it. has_rows: whether row i of the nest touches only row i of the operand. shift: the
+    row of `base` that row 0 of the nest touches; None if a row of the nest may touch any row of `base`.
     """
 
     value: SSAValue
@@ -74,7 +74,7 @@ class ShiftedNest:
 
     @property
     def first_shift(self) -> int:
-        """That of the first memory that it writes by rows, if any."""
+        """The shift of the first memory that the nest writes by rows; without one, of the first that it reads so."""
         ordered = sorted(self.accesses, key=lambda each: not each.is_written)
         return next((each.shift for each in ordered if each.shift is not None), 0)
 
@@ -106,8 +106,8 @@ def shifted_nest_of(op: Operation) -> ShiftedNest | None:
 
 
 def _maps_of(op: Operation) -> list[Dims | None] | None:
-    """The loops along which the axes of an op's operands run; None if its rows cannot run one after the other, or not
-    with the same digits."""
+    """The loops along which the axes of an op's operands run; None if running its rows one by one is not possible, or
+    changes digits."""
     if isinstance(op, FillOp):
         return [(), tuple(range(len(shape_of(op.outputs[0]))))]
     if isinstance(op, memref.CopyOp):
@@ -125,7 +125,7 @@ def _maps_of(op: Operation) -> list[Dims | None] | None:
 
 
 def _sums_of(op: Operation) -> dict[SSAValue, Combiner] | None:
-    """The numbers to which a nest adds all its elements; None if it adds up otherwise."""
+    """The numbers to which a nest adds all its elements; None if it has a sum of another kind."""
     if not isinstance(op, GenericOp) or all(kind.data == IteratorType.PARALLEL for kind in op.iterator_types):
         return {}
     body, first, loops = body_of(op.body.block), len(op.inputs), len(op.iterator_types)
@@ -177,8 +177,8 @@ def _number(value: SSAValue) -> int | None:
 class StaggeredRun:
     """The nests of a run so far.
 
-    written, read: the memory that they write and read. whole: the memory of which a row of a nest may touch any row.
-    summed: the memory of numbers to which all rows are added. later: ops that need these numbers, and go after the run.
+    written, read: the memory that they write and read. whole: memory in which a row of a nest may touch any row.
+    summed: the memory of sums of all elements. later: ops that need these sums, and are moved behind the run.
     """
 
     nests: list[ShiftedNest] = field(default_factory=list)
@@ -189,8 +189,7 @@ class StaggeredRun:
     later: list[Operation] = field(default_factory=list)
 
     def takes(self, op: Operation) -> bool:
-        """Add an op to the run, or leave it before the run, or move it after the run; False if the run ends before
-        it."""
+        """Add an op to the run, leave it before the run, or move it behind the run; False if the run ends before it."""
         if self._is_later(op):
             self.later.append(op)
             return True
@@ -203,7 +202,7 @@ class StaggeredRun:
         return self._may_stay(op)
 
     def _is_later(self, op: Operation) -> bool:
-        """Whether an op only computes with whole sums."""
+        """Whether an op only computes with the sums of all elements."""
         if isinstance(op, memref.LoadOp):
             return base_of(op.memref) in self.summed
         is_plain = not op.regions and is_removable(op) and not any(isinstance(v.type, MemRefType) for v in op.operands)
@@ -252,7 +251,7 @@ class StaggeredRun:
         return sum([work_of(nest.op) for nest in self.nests])
 
     def lags(self) -> tuple[int, ...]:
-        """For each nest, the time of its row 0: as late as the nests after it allow, so that they read new rows."""
+        """For each nest, the time of its row 0: as late as later nests allow, so that they read its rows soon after."""
         lags = [nest.first_shift for nest in self.nests]
         numbered = list(enumerate(self.nests))
         _move_behind(numbered, lags, max)
@@ -270,7 +269,7 @@ class StaggeredRun:
         return {base: shape_of(base)[0] if base in self.whole else rows for base, rows in windows.items()}
 
     def rings(self, lags: Sequence[int]) -> dict[SSAValue, int]:
-        """The memory that only the run uses, with the number of rows that are sufficient for it."""
+        """The memory that only the run uses, with the number of rows that it has to keep."""
         ops = {nest.op for nest in self.nests}
         block = self.nests[0].op.parent
         return {
@@ -281,8 +280,10 @@ class StaggeredRun:
         }
 
     def is_worthwhile(self, lags: Sequence[int], least: int, step: int) -> bool:
-        """Whether nests need rows that others computed earlier, and the run spares a part of the memory traffic. least,
-        step: the fewest bytes of all memory, and those that each nest touches at a time."""
+        """Whether nests need earlier rows of one another, and the run spares enough memory traffic.
+
+        least: the fewest bytes of all memory. step: the fewest bytes that each nest touches at a time.
+        """
         windows = self.windows(lags)
         if not any(windows[base] > 1 for base in self.written & self.read):
             return False
@@ -298,8 +299,10 @@ class StaggeredRun:
         return 3 * before >= 4 * after and total >= least and is_in_cache and has_long_rows
 
     def _traffic(self) -> tuple[int, dict[SSAValue, int]]:
-        """The bytes that the nests read and write one by one, and for each memory the most that one nest touches. What
-        is written is also read, into the cache."""
+        """The bytes that move if each nest runs alone, and for each memory the most bytes that one nest touches.
+
+        In the first number written memory counts twice: it is read into the cache first.
+        """
         before, touched = 0, dict[SSAValue, int]()
         for nest in self.nests:
             alone: dict[SSAValue, int] = {}
@@ -328,8 +331,7 @@ def bytes_of_row(base: SSAValue) -> int:
 
 
 def _move_behind(nests: Iterable[tuple[int, ShiftedNest]], lags: list[int], extreme: Callable[..., int]) -> None:
-    """Increase the lags of nests, in an order, as those of the nests before them in this order demand (`max`) or allow
-    (`min`)."""
+    """Increase the lags of nests, in the given order, as far as nests before them demand (`max`) or allow (`min`)."""
     written: dict[SSAValue, int] = {}
     touched: dict[SSAValue, int] = {}
     for number, nest in nests:

@@ -7,8 +7,8 @@ Where all the slices overlap, each element is the sum of its old value and of on
 order of the additions. So only the number of memory accesses changes. Strips remain at the borders: along the last axis
 they are also sums; along the other axes they get their additions one by one. If the array was set there before, what
 was put there is the old value, and only the strips are set. A part that a few cheap ops compute from a slice is
-computed where it is added, without an array. Elements of a line that are written beside the part that all slices share
-are terms of the borders.
+computed where it is added, without an array. In an array with one axis, elements that are written outside of the part
+that all slices share become terms of the borders.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mlirad.lowering.to_linalg.slice_writes import Box, SliceWrite, number_in, p
 from mlirad.xdsl_support.traversal import ops_inside
 
 _FEWEST = 1 << 9
-"""The fewest elements where all slices overlap: with fewer, the borders cost as much as the passes that are spared."""
+"""The fewest elements in the overlap of all slices: with fewer, the borders cost as much as the passes spared."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _is_continued(write: SliceWrite) -> bool:
 
 
 def _begins(write: SliceWrite) -> bool:
-    """Whether a write sets a slice, so that what it replaces is no term of the sum."""
+    """Whether a write sets a slice, so that a sum begins with it: what it replaces is no term."""
     return write.change is Change.REPLACED and not _is_element(write)
 
 
@@ -131,8 +131,8 @@ def _is_element(write: SliceWrite) -> bool:
 
 
 def _chain(last: SliceWrite) -> list[SliceWrite]:
-    """The additions to one array that end with `last`, the writes of single elements among them, and the slice that
-    was put there before them, if any."""
+    """The writes to one array that end with `last`: additions to slices, writes of elements between them, and first the
+    write that sets a slice before them, if any."""
     chain = [last]
     while not _begins(chain[0]) and isinstance(before := chain[0].array.owner, Operation):
         write = _write_of(before)
@@ -143,8 +143,8 @@ def _chain(last: SliceWrite) -> list[SliceWrite]:
 
 
 def _groups(chain: Sequence[SliceWrite]) -> list[_Group]:
-    """Consecutive additions to slices that mostly overlap, with the writes of elements beside the part that the slices
-    share; the last group first."""
+    """Consecutive additions to slices that mostly overlap, with the writes of elements outside of the overlap; the last
+    group first."""
     put = chain[0] if _begins(chain[0]) else None
     groups: list[_Group] = []
     elements: list[SliceWrite] = []
@@ -167,8 +167,11 @@ def _groups(chain: Sequence[SliceWrite]) -> list[_Group]:
 
 @dataclass(frozen=True)
 class _Group:
-    """Additions that become one sum. common: the part that their slices share. put: the op that sets the array there
-    before. before: elements that are written before, and are not part of the sum."""
+    """Writes that become one sum.
+
+    common: the part that their slices share. put: the earlier write that sets this part of the array. before: the
+    writes of elements directly before, which are not part of the sum.
+    """
 
     writes: Sequence[SliceWrite]
     common: Box
@@ -196,13 +199,13 @@ class _Group:
         return replace(self, writes=[*self.writes, *elements, write], common=common)
 
     def with_first(self) -> _Group:
-        """The group with the last elements before it."""
+        """The group with the last of the elements before it, as many as are outside of the common part."""
         taken = list(takewhile(lambda each: _is_beside(each, self.common), reversed(self.before)))[::-1]
         left = self.before[: len(self.before) - len(taken)]
         return replace(self, writes=[*taken, *self.writes], before=left)
 
     def with_last(self, elements: Sequence[SliceWrite]) -> _Group:
-        """The group with the first of the elements that are written after it."""
+        """The group with the first of the elements after it, as many as are outside of the common part."""
         return replace(self, writes=[*self.writes, *takewhile(lambda each: _is_beside(each, self.common), elements)])
 
     def with_put(self, put: SliceWrite) -> _Group:
@@ -242,7 +245,7 @@ class _Group:
         return (cell for cell in cells if any(box.holds(cell) for box in boxes))
 
     def _sum(self, cell: Box, array: Expr, terms: Terms) -> Expr:
-        """The elements of a cell after all writes. array: has the elements before these."""
+        """The elements of a cell after all writes. array: the array before these writes."""
         total: Expr | None = None
         for write in self.all_writes:
             if not write.box.holds(cell):
@@ -263,5 +266,5 @@ class _Group:
 
 
 def _is_beside(element: SliceWrite, common: Box) -> bool:
-    """Whether an element of a row is outside of the part that slices share."""
+    """Whether an element of an array with one axis is outside of the part that all slices share."""
     return len(common.starts) == 1 and not common.shared_with(element.box).count

@@ -100,8 +100,8 @@ def _blocks(op: Operation) -> Iterator[Block]:
 class _Merging:
     """Merges the nests of one block.
 
-    needs: for each op, by position, the positions of the ops that it depends on, as a bit set. arrays: the arrays that
-    each op reads, if their contents matter. touching: for each array, the groups that read or write each of its
+    needs: for each op, by position, the positions of the ops that it depends on, as a bit set. arrays: for each op,
+    the arrays whose contents it reads. touching: for each array, the groups that read or write each of its
     elements once.
     """
 

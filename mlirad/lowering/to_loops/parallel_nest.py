@@ -48,7 +48,7 @@ class Cut:
 def cut_of(
     nest: Nest, body: Body, product: Contraction | None, windows: WindowedFactor | None, builder: LoopBuilder
 ) -> Cut | None:
-    """How to cut a nest; None to keep it whole. windows: what a factor of the product consists of, if not a matrix."""
+    """How to cut a nest; None to keep it whole. windows: the windows of an array that a factor consists of."""
     if not _is_pure(body):
         return None
     if product is not None and windows is not None:
@@ -123,7 +123,7 @@ def _cut_of_product(nest: Nest, product: Contraction, builder: LoopBuilder) -> C
 
 
 def _even(rows: int, fewest: int) -> int:
-    """The rows of a block, about as many as `fewest` or more: an even number of blocks keeps two threads busy."""
+    """The rows of a block, about `fewest` or more, for an even number of blocks, which keeps two threads busy."""
     blocks = 2 * max(1, rows // (2 * fewest))
     return -(-rows // (4 * blocks)) * 4
 
@@ -148,7 +148,7 @@ def _cut_of_windows(nest: Nest, product: Contraction, windows: WindowedFactor, b
 
 
 def _cut(nest: Nest, d: int, point: int, unit: int, builder: LoopBuilder, work: int | None = None) -> Cut | None:
-    """A cut along d, in blocks of a multiple of `unit`. point: the work of one point; work: that of a block."""
+    """A cut along d, in blocks of a multiple of `unit`. point: the work of one point; work: the least of a block."""
     block = work or BLOCK
     size = nest.sizes[d]
     inner = [each for other, each in enumerate(nest.sizes) if other != d]
@@ -214,7 +214,7 @@ def _windows_in_blocks(
     builder: LoopBuilder,
     emit: Emit,
 ) -> None:
-    """The same for a product with windows, whose operands are not those of the nest: some of their axes are merged."""
+    """Apply `emit` to the blocks of a product with windows. Its operands are not those of the nest: axes are merged."""
     d, size = cut.dimension, nest.sizes[cut.dimension]
     is_even = isinstance(size, int) and isinstance(cut.step, int) and size % cut.step == 0
     is_along_windows = windows.is_left and d == product.i

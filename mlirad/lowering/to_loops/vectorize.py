@@ -322,7 +322,7 @@ class NestEmitter(PointEmitter):
         block = step * self._block
         main = size if schedule.is_masked else builder.round_down(size, step)
         is_rounded = any(combiner.is_rounded for combiner in self._combiners)
-        # A sum of one block, if a bound of an unknown size says so, is the block's.
+        # An unknown size with a bound of at most one block needs no loop over blocks.
         most = 2 * block if isinstance(size, int) else block
         if is_rounded and (size if isinstance(size, int) else interval_of(size).high) > most:
 

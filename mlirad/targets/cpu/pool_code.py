@@ -13,15 +13,15 @@ between blocks. A task with much work regularly calls
 which also checks for signals, if its thread has to, and returns the next budget of operations, or 0 if the call is
 abandoned: then the task returns at once.
 
-Each thread begins with a share of consecutive blocks, the same in every call with as many blocks, so that its cache
-holds what it wrote in the call before. A thread that has finished its share helps with the others.
+Each thread begins with its own share of consecutive blocks, the same in every call with this number of blocks. So its
+cache holds what it wrote in the call before. A thread that has finished its share helps with the others.
 
 The workers help one call at a time. A call that arrives in the meantime, from another thread or from a signal handler,
 runs its blocks alone. The data of a call is on its own stack, so calls do not disturb one another.
 
 Workers are threads of the C library, which block all signals and never touch Python. They are started by the first
-call that has work for them. A worker without work, and a caller whose blocks are taken, wait as pool_waiting.py says.
-Workers that sleep are woken only if that is worth its time: see `consider.waking`.
+call that has work for them. A worker without work, and a caller whose blocks are all taken, wait as pool_waiting.py
+says. Sleeping workers are woken only if the remaining work pays for it: see `consider.waking`.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _MOST_WORKERS = MOST_THREADS - 1
 _ROOM = 128  # bytes: more than any C library's mutex, condition or signal set needs
 
 _WORTH_WAKING = 2 * SPINNING  # nanoseconds of work: about twice what it takes until a sleeping worker has begun
-_MEASURED = SPINNING // 4  # nanoseconds after which the time of a block is known: the first one waits for memory
-_SHARE = "{ i64, i64 }"  # of the blocks: the next one, which is claimed by an atomic add, and the end
+_MEASURED = SPINNING // 4  # nanoseconds before the time of a block is estimated: the first block waits for memory
+_SHARE = "{ i64, i64 }"  # a share of the blocks: the next block, which an atomic add claims, and the end
 
 # A job: a call's task, and its progress. `is.left` is set by the caller when it gives up; `seats` and `running` are
-# guarded by the mutex; `sleepers` says whether some could be woken, `own` counts the caller's blocks.
+# guarded by the mutex; `sleepers` is the number of workers that could be woken, `own` counts the caller's blocks.
 _FIELDS = {
     "task": "ptr",
     "captured": "ptr",
@@ -222,8 +222,8 @@ unshared:
   ret i32 %code
 }}
 
-; What a thread does for a job: the blocks of its own share, then those left of the others. The caller's number is 0; it
-; looks for signals after each block. A worker leaves when there are to be none.
+; What a thread does for a job: the blocks of its own share, then the blocks left in other shares. The caller has number
+; 0, and looks for signals after each block. A worker leaves when workers are to stop.
 define internal i32 @run(ptr %job, i64 %me) nounwind noinline {{
 entry:
   %task.p = {_field("task")}
@@ -272,7 +272,7 @@ done:
   ret i32 0
 }}
 
-; After a block, by the caller: wakes workers, if the rest would take it long, or it has just worked long without them.
+; Called by the caller after a block: wakes workers if the rest, with what the caller has just done alone, takes long.
 define internal void @consider.waking(ptr %job) nounwind noinline {{
 entry:
   %sleepers.p = {_field("sleepers")}
@@ -331,7 +331,7 @@ go:
   ret i64 {FIRST_BUDGET}
 }}
 
-; A worker, of a number above 0: takes seats at jobs, until there are to be no workers.
+; A worker, with a number above 0: takes seats at jobs until workers are to stop.
 define internal ptr @work(ptr %number) nounwind {{
 entry:
   %me = ptrtoint ptr %number to i64

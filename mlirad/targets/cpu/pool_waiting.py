@@ -2,9 +2,10 @@
 
 Reads: the numbers of threads and processors. Writes: text. Leaves: nothing.
 
-Waking a thread whose processor sleeps takes tens of microseconds, on virtual machines more than a hundred, and one call
-often has a shared loop every few microseconds. So a thread that waits looks for up to SPINNING nanoseconds first. It
-does not if there are more threads than processors, because it would take time from those that it waits for.
+Waking a thread whose processor sleeps takes tens of microseconds, on virtual machines more than a hundred, but a call
+may have a shared loop every few microseconds. So a waiting thread spins for up to SPINNING nanoseconds before it
+sleeps. If there are more threads than processors it sleeps at once: spinning would take time from the threads that it
+waits for.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ PROCESSORS = "mlirad_processors"
 CLOCK = "clock"
 """The time in nanoseconds."""
 ENTER = "enter"
-"""Locks a mutex, which is never locked for long."""
+"""Locks a mutex that no thread holds for long: it tries some times before it sleeps."""
 MAY_SPIN = "may.spin"
-"""Whether a thread of a number looks before it sleeps."""
+"""Whether the thread with a given number spins before it sleeps."""
 SPIN = "spin"
-"""Looks at a number until it is not the one given, workers are to end, or some time has passed."""
+"""Reads a place until its number is not the given one, workers are to stop, or SPINNING nanoseconds have passed."""
 
 SPINNING = 100_000
 _LOOKS = 16  # between two looks at the clock
 _TRIES = 100
-_MONOTONIC = 1  # of the clocks
+_MONOTONIC = 1  # the number of CLOCK_MONOTONIC
 _IS_X86 = platform.machine() in ("x86_64", "AMD64")
 _PAUSE = "call void @llvm.x86.sse2.pause()" if _IS_X86 else ""  # lets the other thread of the same core run
 

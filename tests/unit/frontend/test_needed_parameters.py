@@ -61,7 +61,7 @@ def test_a_loop_before_the_need_is_not_interpreted_twice(passes: list[int]) -> N
     assert_array_equal(known, reshaped(x, 3))
 
 
-def test_a_need_that_no_call_is_certain_to_reach_requires_nothing() -> None:
+def test_statements_that_a_call_may_not_reach_require_nothing() -> None:
     kernel = mlirad.jit(lambda x, n: returns_before(x, n))
     for n in (2, 3):
         assert_array_equal(kernel(np.arange(8.0), n), returns_before(np.arange(8.0), n))
@@ -77,6 +77,6 @@ def repeated(x, scale, n):
     return x + np.broadcast_to(scale, (n, 2))
 
 
-def test_only_the_shape_is_required() -> None:
+def test_only_arguments_in_the_shape_are_required() -> None:
     text = mlirad.jit(repeated).lower(np.ones((3, 2)), 0.5, 3).as_text("tensor")
     assert "%scale: f64" in text and "%n" not in text

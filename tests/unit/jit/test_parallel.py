@@ -474,7 +474,7 @@ def test_a_process_has_the_threads_that_it_is_told_and_ends(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="only Linux lists the threads of a process")
-def test_workers_sleep_through_rare_and_little_work(tmp_path: Path) -> None:
+def test_workers_sleep_through_rare_short_calls(tmp_path: Path) -> None:
     """Waking both in each call would be eighty switches; a long call wakes them."""
     program = """
         def switches():

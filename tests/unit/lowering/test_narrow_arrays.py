@@ -76,7 +76,7 @@ def test_second_derivatives_flow_through_the_stored_row() -> None:
     assert second == pytest.approx((first(0.7 + h) - first(0.7 - h)) / (2 * h), rel=1e-5)
 
 
-def test_a_row_of_factors_is_stored_and_nothing_of_the_others() -> None:
+def test_only_one_row_of_factors_is_stored() -> None:
     x, side, levels = arguments(np.float64, 50, 6)
     optimized = mlirad.jit(solved).lower(x, side, levels).as_text("optimized")
     assert "tensor<1x6xf64>" in optimized  # p and the sums

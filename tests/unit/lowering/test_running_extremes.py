@@ -110,7 +110,7 @@ def compiled() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__)
-def test_pythons_choice(loop: Callable[..., Any], compiled: dict[str, Any]) -> None:
+def test_the_number_is_the_one_that_python_chooses(loop: Callable[..., Any], compiled: dict[str, Any]) -> None:
     for name, x in ARRAYS.items():
         chosen = loop(Placed.all_of(x))
         value, gradient = compiled[loop.__name__](x)
@@ -119,7 +119,7 @@ def test_pythons_choice(loop: Callable[..., Any], compiled: dict[str, Any]) -> N
     assert "scf.for" not in compiled[loop.__name__].lower(ARRAYS["ties"]).as_text("optimized")
 
 
-def test_any_length() -> None:
+def test_loops_of_any_length() -> None:
     """No trip, one trip, fewer than a vector; float32, and strides."""
 
     def f(x: Any, n: int) -> Any:
@@ -138,7 +138,7 @@ def test_any_length() -> None:
             np.testing.assert_array_equal(gradient(x, n), np.where(np.arange(41) == place, 2 * x, 0.0))
 
 
-def test_what_is_chosen_with_it() -> None:
+def test_a_value_is_carried_along_with_the_extreme() -> None:
     """A value of the same trip, which may be computed or the same in all trips."""
 
     def f(x: Any, y: Any) -> Any:
@@ -181,7 +181,7 @@ def test_rows_lanes_and_second_derivatives() -> None:
     np.testing.assert_allclose(mlirad.jvp(f, (a,), (v,))[1], np.sum(np.where(a == peaks, 3 * a * a * v, 0.0)))
 
 
-def test_what_cancels_has_no_derivative() -> None:
+def test_an_extreme_that_cancels_is_not_searched_for() -> None:
     """The log-sum-exp of a program with loops: no search for the place of the largest number."""
 
     def f(x: Any) -> Any:
@@ -201,7 +201,7 @@ def test_what_cancels_has_no_derivative() -> None:
     assert "nd.running_extreme" in text and "nd.equal" not in text and "scf.for" not in text
 
 
-def test_what_needs_more_stays() -> None:
+def test_loops_that_do_more_stay() -> None:
     def second(x: Any) -> Any:
         m, second = -9.0, -9.0
         for v in x:

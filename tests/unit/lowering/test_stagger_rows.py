@@ -1,4 +1,4 @@
-"""Nests that run row by row, some rows behind one another, compute the same as one after the other."""
+"""Nests that run row by row, some rows behind one another, compute what they compute one after the other."""
 
 from __future__ import annotations
 

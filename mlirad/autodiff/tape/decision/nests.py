@@ -35,7 +35,8 @@ class Nest:
     """Loops, outermost first. The trip counts of all loops after number `grows` (from 1) are known above the nest.
 
     The count of loop number `grows` is not known, so a tape for the nest grows. 0: all counts are known. base: of that
-    loop, if there are loops around it. branches: the branches on the path whose conditions are known above the nest.
+    loop, if there are loops around it. branches: the branches around the tape's values whose conditions are known above
+    the nest.
     """
 
     loops: tuple[Loop, ...]
@@ -67,8 +68,10 @@ class Nests:
         return isinstance(loop.op, scf.ForOp) and self._is_known_above(loop.op.ub)
 
     def _decides_above(self, condition: SSAValue) -> bool:
-        """Whether a condition is known above the nest, and computed from integers there: floats could round
-        differently."""
+        """Whether a condition is known above the nest, and is computed from integers only.
+
+        Floats could be rounded differently when they are computed again.
+        """
         if not self._is_known_above(condition):
             return False
         pending, seen = [condition], set[SSAValue]()

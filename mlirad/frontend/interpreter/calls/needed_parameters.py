@@ -1,17 +1,17 @@
-"""Finds at a call which arguments the callee certainly needs while compiling, before its body is interpreted.
+"""Finds the arguments of a call that the callee certainly needs while compiling, before its body is interpreted.
 
 Reads: the callee's ast, and the values of its parameters. Writes: nothing. Leaves: NeedStatic for arguments of the
 compiled function that are known only at run time.
 
-Their values become static, and the function is built again. Without this file the attempt ends where the value is
-needed, after everything before it has been interpreted in vain:
+Their values become static, and the function is built again. Otherwise the attempt would end only where the value is
+needed, and everything before that would be interpreted in vain:
 
     def network(x, n, features):
         x = pooled(convolved(x))               # loops
         return np.reshape(x, (n, features))    # n and features must be known
 
-Only statements that every call reaches count, and shapes with more than one long axis: a run-time length may stay one
-in `np.reshape(x, (n, 1))`. So a value is never required in vain.
+Only statements that every call reaches count, so no value is required in vain. A shape counts only if several of its
+axes are long: in `np.reshape(x, (n, 1))`, n may stay a run-time length.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from mlirad.xdsl_support.once_per_object import once
 
 
 def require_known(node: FunctionNode, source: Source, bound: Mapping[str, Value]) -> None:
-    """Raise NeedStatic if parameters must be known, and are arguments of the compiled function that are not."""
+    """Raise NeedStatic if parameters must be known, but are run-time arguments of the compiled function."""
     origins: set[Any] = set()
     needed: ast.Call | None = None
     for call, parameters in _calls_reached(node):
@@ -52,7 +52,7 @@ def _is_argument(value: Traced) -> bool:
 
 
 def _known_shapes(source: Source, call: ast.Call) -> Iterator[ast.Tuple | ast.List]:
-    """The shapes among the arguments of a call `module.function(...)` that the function must know."""
+    """The arguments of a call `module.function(...)` that are shapes, written out, which must be known."""
     assert isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
     try:
         module = lookup(source.function, call.func.value.id)
@@ -82,8 +82,8 @@ def _is_long(axis: ast.expr, values: Mapping[str, Value | None]) -> bool:
 
 @once
 def _calls_reached(node: FunctionNode) -> tuple[tuple[ast.Call, frozenset[str]], ...]:
-    """The calls `module.function(...)` that each call of a function reaches, with the function's parameters that are
-    never bound again."""
+    """The calls `module.function(...)` that every call of a function reaches. With each come the function's parameters
+    that are never bound again."""
     if not isinstance(node, ast.FunctionDef):
         return ()
     parameters = frozenset(parameter_names(node.args)).difference(*map(assigned, node.body))
@@ -95,7 +95,7 @@ def _calls_reached(node: FunctionNode) -> tuple[tuple[ast.Call, frozenset[str]],
                     case ast.Attribute(value=ast.Name(id=module)) if module not in scope_of(node).local:
                         found.append((call, parameters))
         if any(isinstance(each, ast.Return | ast.Raise) for each in nodes_in(statement)):
-            break  # a call may not get further
+            break  # some calls end here
     return tuple(found)
 
 

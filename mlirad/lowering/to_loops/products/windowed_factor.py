@@ -35,7 +35,7 @@ class WindowedFactor:
     """Of these dimensions."""
     is_left: bool = False
     first_row: Index = 0
-    """Of the part of the rows that are multiplied."""
+    """The first row of the part that is multiplied."""
 
     @property
     def depth(self) -> int:

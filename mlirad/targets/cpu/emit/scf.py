@@ -183,7 +183,11 @@ class _Strip:
 
 
 def _loop_facts(e: FunctionEmitter, op: scf.ForOp) -> str:
-    """Metadata of the back edge: vector loops are finished, and would take half of LLVM's time."""
+    """Metadata of the back edge.
+
+    Loops of vectors are finished, and improving them would take half of LLVM's time. Loops across rows are slower in
+    vectors, but may be unrolled.
+    """
     facts = ['!"llvm.loop.vectorize.enable", i1 false']
     if op in e.vectorized:
         facts.append('!"llvm.loop.unroll.disable"')

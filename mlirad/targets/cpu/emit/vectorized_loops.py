@@ -1,4 +1,4 @@
-"""Finds loops that LLVM need not vectorise, or should not. Reads: a function of stage `loops`. Writes: which loops
+"""Finds loops that LLVM need not or should not vectorise. Reads: a function of stage `loops`. Writes: which loops
 already use vectors, and whether the module has other loops. Leaves: its ops."""
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def find_vectorized_loops(e: FunctionEmitter, function: func.FuncOp, ops: Sequen
 def goes_across_rows(op: scf.ForOp) -> bool:
     """Whether a loop of cheap arithmetic accesses an element of another row in each trip.
 
-    LLVM would fill vectors number by number, with a product for each address, which takes longer than the arithmetic.
-    A loop that carries floats may be vectorised: vectors have several sums.
+    LLVM would fill vectors number by number, and compute each address by a product, which takes longer than the
+    arithmetic. A loop that carries floats is not counted: with vectors it adds up several sums at a time.
     """
     if any(isinstance(result.type, AnyFloat) for result in op.results):
         return False
@@ -58,7 +58,7 @@ _SUBSCRIPTS = (arith.IndexCastOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
 
 
 def _subscripts_of_rows(op: memref.LoadOp | memref.StoreOp) -> list[SSAValue]:
-    """The subscripts whose next index is not the neighbouring element."""
+    """The subscripts that step from one row to another: neighbouring indices are not neighbouring elements."""
     type = op.memref.type
     assert isinstance(type, MemRefType)
     return [index for index, stride in zip(op.indices, type.get_strides() or (), strict=False) if stride not in (1, -1)]
