@@ -174,13 +174,13 @@ class _Blocks:
         assert last.parent is not None
         with emitting(InsertPoint.before(last), last.location):
             self._make_memory(count + (rest > 0))
-            zero, end = _index(0), _index(count)
+            zero, end = index(0), index(count)
             if self.strips > 1:
                 self._in_strips(count, each)
             else:
                 self._loop(zero, end, zero, {})
             if rest:
-                self._nests(end, _index(count * self.size), rest, zero, {})
+                self._nests(end, index(count * self.size), rest, zero, {})
             for whole, (_, array, combiner) in self.parts.items():
                 add_up(array, whole, combiner)
             for whole, (array, combiner) in self.columns.items():
@@ -194,7 +194,7 @@ class _Blocks:
     def _in_strips(self, count: int, each: int) -> None:
         """The blocks in strips of `each`, which threads run in any order, each with memory of its own."""
         body = Block(arg_types=[IndexType()])
-        bounds = [_index(value) for value in (0, self.strips, 1)]
+        bounds = [index(value) for value in (0, self.strips, 1)]
         insert(
             scf.ParallelOp.create(
                 operands=bounds, properties={"operandSegmentSizes": segments(1, 1, 1, 0)}, regions=[Region(body)]
@@ -202,10 +202,10 @@ class _Blocks:
         )
         (strip,) = body.args
         with emitting(InsertPoint.at_end(body), current_location()):
-            first = insert(arith.MuliOp(strip, _index(each))).result
-            end = insert(arith.MinSIOp(insert(arith.AddiOp(first, _index(each))).result, _index(count))).result
+            first = insert(arith.MuliOp(strip, index(each))).result
+            end = insert(arith.MinSIOp(insert(arith.AddiOp(first, index(each))).result, index(count))).result
             sums = {whole: self._sums_of(strip, whole) for whole in self.columns}
-            self._loop(first, end, insert(arith.MuliOp(strip, _index(self.size))).result, sums)
+            self._loop(first, end, insert(arith.MuliOp(strip, index(self.size))).result, sums)
             insert(scf.ReduceOp())
 
     def _sums_of(self, strip: SSAValue, whole: SSAValue) -> SSAValue:
@@ -223,9 +223,9 @@ class _Blocks:
     def _loop(self, first: SSAValue, end: SSAValue, place: SSAValue, sums: dict[SSAValue, SSAValue]) -> None:
         """The blocks from one up to another. place: the first row of the memory that they have. sums: see `_nests`."""
         body = Block(arg_types=[IndexType()])
-        insert(scf.ForOp(first, end, _index(1), [], Region(body)))
+        insert(scf.ForOp(first, end, index(1), [], Region(body)))
         with emitting(InsertPoint.at_end(body), current_location()):
-            start = insert(arith.MuliOp(body.args[0], _index(self.size))).result
+            start = insert(arith.MuliOp(body.args[0], index(self.size))).result
             self._nests(body.args[0], start, self.size, place, sums)
             insert(scf.YieldOp())
 
@@ -236,16 +236,16 @@ class _Blocks:
             if is_own and all(user in ops for user in _users(base)):
                 type = base.type
                 assert isinstance(type, MemRefType)
-                self.own[base] = _allocated(type.element_type, [self._own_rows, *type.get_shape()[1:]])
+                self.own[base] = allocated(type.element_type, [self._own_rows, *type.get_shape()[1:]])
                 self.own[base].name_hint = base.name_hint
         for nest in self.run.nests:
             for place, combiner in nest.combiners.items():
                 out = nest.outputs[place].value
                 element = combiner.element
                 if not shape_of(out):
-                    self.parts[out] = _allocated(element, []), _allocated(element, [blocks]), combiner
+                    self.parts[out] = allocated(element, []), allocated(element, [blocks]), combiner
                 elif self.strips > 1:
-                    self.columns[out] = _allocated(element, [self.strips, *shape_of(out)]), combiner
+                    self.columns[out] = allocated(element, [self.strips, *shape_of(out)]), combiner
 
     @property
     def _own_rows(self) -> int:
@@ -346,11 +346,11 @@ def _users(base: SSAValue) -> Iterator[Operation]:
             yield use.operation
 
 
-def _index(value: int) -> SSAValue:
+def index(value: int) -> SSAValue:
     return number(value, IndexType())
 
 
-def _allocated(element: Attribute, shape: Sequence[int]) -> SSAValue:
+def allocated(element: Attribute, shape: Sequence[int]) -> SSAValue:
     return insert(memref.AllocOp.get(element, shape=shape)).memref
 
 

@@ -15,7 +15,7 @@ from itertools import groupby
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
@@ -24,7 +24,7 @@ from mlirad.dialect.core.expr import current_location, emitting, insert
 from mlirad.dialect.core.scalars import compare, number
 from mlirad.lowering.rewriting import erase, rebuilt
 from mlirad.lowering.to_buffers.row_nests import blocks_of, erase_memory, move_behind, shape_of
-from mlirad.lowering.to_buffers.share_rows import add_up
+from mlirad.lowering.to_buffers.share_rows import add_up, allocated, index
 from mlirad.lowering.to_buffers.staggered_runs import ShiftedAccess, ShiftedNest, StaggeredRun
 from mlirad.xdsl_support.traversal import ops_of
 
@@ -170,7 +170,7 @@ class _Loop:
             first = min(self.lags)
             end = max([lag + nest.rows for nest, lag in zip(nests, self.lags, strict=True)])
             body = Block(arg_types=[IndexType()])
-            insert(scf.ForOp(_index(first), _index(end), _index(1), [], Region(body)))
+            insert(scf.ForOp(index(first), index(end), index(1), [], Region(body)))
             with emitting(InsertPoint.at_end(body), current_location()):
                 self._nests(body.args[0], first, end)
                 insert(scf.YieldOp())
@@ -186,11 +186,11 @@ class _Loop:
     def _make_memory(self) -> None:
         for base, rows in self.run.rings(self.lags).items():
             assert isinstance(base.type, MemRefType)
-            self.rings[base] = _allocated(base.type.element_type, [rows, *shape_of(base)[1:]])
+            self.rings[base] = allocated(base.type.element_type, [rows, *shape_of(base)[1:]])
             self.rings[base].name_hint = base.name_hint
         for nest in self.run.nests:
             for whole, combiner in nest.sums.items():
-                self.sums[whole] = _allocated(combiner.element, []), _allocated(combiner.element, [nest.rows])
+                self.sums[whole] = allocated(combiner.element, []), allocated(combiner.element, [nest.rows])
 
     def _nests(self, time: SSAValue, first: int, end: int) -> None:
         """Emit the rows that run at one time. Consecutive nests that begin and end together share a test."""
@@ -202,7 +202,7 @@ class _Loop:
                 continue
             row = _minus(time, lag)
             body = Block()
-            insert(scf.IfOp(compare("ult", row, _index(rows)), [], Region(body)))
+            insert(scf.IfOp(compare("ult", row, index(rows)), [], Region(body)))
             with emitting(InsertPoint.at_end(body), current_location()):
                 self._rows(nests, row)
                 insert(scf.YieldOp())
@@ -230,7 +230,7 @@ class _Loop:
             return self.sums[value][0] if value in self.sums else value
         if ring is None or access.shift is None:
             return _part(value, [row, *[0] * len(shape_of(value)[1:])], shape_of(value), [1] * len(shape_of(value)))
-        place = insert(arith.RemUIOp(_plus(row, access.shift), _index(shape_of(ring)[0]))).result
+        place = insert(arith.RemUIOp(_plus(row, access.shift), index(shape_of(ring)[0]))).result
         if value is access.base:
             return _part(ring, [place, *[0] * len(shape_of(value)[1:])], shape_of(value), [1] * len(shape_of(value)))
         view = value.owner
@@ -250,17 +250,9 @@ def _part(
     return insert(memref.SubviewOp.get(memory, offsets, sizes, strides, result)).results[0]
 
 
-def _allocated(element: Attribute, shape: Sequence[int]) -> SSAValue:
-    return insert(memref.AllocOp.get(element, shape=shape)).memref
-
-
-def _index(value: int) -> SSAValue:
-    return number(value, IndexType())
-
-
 def _minus(value: SSAValue, other: int) -> SSAValue:
-    return insert(arith.SubiOp(value, _index(other))).result if other else value
+    return insert(arith.SubiOp(value, index(other))).result if other else value
 
 
 def _plus(value: SSAValue, other: int) -> SSAValue:
-    return insert(arith.AddiOp(value, _index(other))).result if other else value
+    return insert(arith.AddiOp(value, index(other))).result if other else value

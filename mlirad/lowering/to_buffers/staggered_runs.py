@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp, YieldOp
 from xdsl.ir import Operation, SSAValue
 
-from mlirad.analysis.constants import contents_of
+from mlirad.analysis.constants import constant_int
 from mlirad.dialect.core.answers import Dims
 from mlirad.dialect.core.effect_table import is_removable
 from mlirad.lowering.loop_body import Combiner, body_of
@@ -159,18 +159,11 @@ def _shift_of(value: SSAValue) -> int | None:
 def _first_of(view: memref.SubviewOp) -> int | None:
     """The first row of a view, if it is known."""
     first = view.static_offsets.get_values()[0]
-    return _number(view.offsets[0]) if first == DYNAMIC_INDEX else first
+    return constant_int(view.offsets[0]) if first == DYNAMIC_INDEX else first
 
 
 def _has_all_axes(view: memref.SubviewOp) -> bool:
     return len(shape_of(view.results[0])) == len(shape_of(view.source))
-
-
-def _number(value: SSAValue) -> int | None:
-    while isinstance(value.owner, arith.IndexCastOp):
-        value = value.owner.operands[0]
-    contents = contents_of(value)
-    return contents.value.data if isinstance(contents, IntegerAttr) else None
 
 
 @dataclass
@@ -254,8 +247,8 @@ class StaggeredRun:
         """For each nest, the time of its row 0: as late as later nests allow, so that they read its rows soon after."""
         lags = [nest.first_shift for nest in self.nests]
         numbered = list(enumerate(self.nests))
-        _move_behind(numbered, lags, max)
-        _move_behind(reversed(numbered), lags, min)
+        _delay(numbered, lags, max)
+        _delay(reversed(numbered), lags, min)
         return tuple(lags)
 
     def windows(self, lags: Sequence[int]) -> dict[SSAValue, int]:
@@ -330,7 +323,7 @@ def bytes_of_row(base: SSAValue) -> int:
     return bytes_of_memref(base.type) // shape_of(base)[0]
 
 
-def _move_behind(nests: Iterable[tuple[int, ShiftedNest]], lags: list[int], extreme: Callable[..., int]) -> None:
+def _delay(nests: Iterable[tuple[int, ShiftedNest]], lags: list[int], extreme: Callable[..., int]) -> None:
     """Increase the lags of nests, in the given order, as far as nests before them demand (`max`) or allow (`min`)."""
     written: dict[SSAValue, int] = {}
     touched: dict[SSAValue, int] = {}
