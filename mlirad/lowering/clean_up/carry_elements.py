@@ -101,6 +101,7 @@ def _element(loop: scf.ForOp, number: int, carry: Carry) -> _Element | None:
     if not types.is_tensor(carry.arg.type) or carry.yielded is carry.arg:
         return None
     subsets: dict[Operation, Subset] = {}
+    changes: dict[SSAValue, Operation] = {}  # for each version of the array, the write that changes it
     versions: list[SSAValue] = [carry.yielded]
     while versions[-1] is not carry.arg:
         op = versions[-1].owner
@@ -108,6 +109,7 @@ def _element(loop: scf.ForOp, number: int, carry: Carry) -> _Element | None:
         if write is None or not isinstance(op, Operation) or op.parent is not loop.body.block:
             return None
         subsets[op] = write
+        changes[write.array] = op
         versions.append(write.array)
     fixed = [write for write in subsets.values() if _is_fixed(write, loop)]
     if not fixed:
@@ -120,6 +122,8 @@ def _element(loop: scf.ForOp, number: int, carry: Carry) -> _Element | None:
             read = read_subset(op)
             if read is None or use.index != read.number or op.parent is not loop.body.block:
                 return None
+            if version in changes and changes[version].is_before_in_block(op):
+                return None  # it reads a copy of an earlier version
             subsets[op] = read
     mine = {op: each for op, each in subsets.items() if each.is_same(fixed[0]) and each.change is not Change.OTHER}
     others = [subset for op, subset in subsets.items() if op not in mine]

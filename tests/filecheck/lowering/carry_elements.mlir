@@ -78,3 +78,19 @@ func.func @may_fail(%a: tensor<5xf64>, %b: tensor<5xf64>, %n: i64) -> tensor<5xf
   }
   return %c : tensor<5xf64>
 }
+
+// What is read after the write is an earlier version, as of a copy.
+// CHECK-LABEL: func.func @earlier
+// CHECK:         scf.for %k = {{.*}} iter_args(%inner = %a, %sum = %x) -> (tensor<5xf64>, f64)
+func.func @earlier(%a: tensor<5xf64>, %x: f64) -> f64 {
+  %zero = nd.constant {value = 0 : i64} : i64
+  %one = nd.constant {value = 1 : i64} : i64
+  %five = nd.constant {value = 5 : i64} : i64
+  %c, %s = scf.for %k = %zero to %five step %one iter_args(%inner = %a, %sum = %x) -> (tensor<5xf64>, f64) : i64 {
+    %d = nd.insert %x, %inner[%zero] : f64 into tensor<5xf64>
+    %before = nd.extract %inner[%zero] : tensor<5xf64> -> f64
+    %more = nd.add %sum, %before : f64
+    scf.yield %d, %more : tensor<5xf64>, f64
+  }
+  return %s : f64
+}
