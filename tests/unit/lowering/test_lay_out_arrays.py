@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad.lowering.clean_up import sliced_arrays
+from mlirad.lowering.layouts import sliced_arrays
 
 RANDOM = np.random.default_rng(3)
 
