@@ -47,7 +47,7 @@ class Hoist(ModulePass):
           func.return %y : f64
         }
 
-    After `mlirad-hoist`:
+    After `mlirad-hoist{only_views=false}`:
 
         func.func @f(%x: f64, %n: i64, %zero: i64, %one: i64) -> f64 {
           %e = nd.exp %x : f64

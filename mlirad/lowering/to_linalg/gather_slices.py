@@ -250,11 +250,10 @@ class _Group:
         for write in self.all_writes:
             if not write.box.holds(cell):
                 continue
-            term = terms.of(write, cell)
             if write.change is Change.REPLACED:
-                total = term
+                total = terms.of(write, cell)
             else:
-                total = (self._old(array, cell) if total is None else total) + term
+                total = (self._old(array, cell) if total is None else total) + terms.of(write, cell)
         assert total is not None, "a cell has a write"
         return total
 
