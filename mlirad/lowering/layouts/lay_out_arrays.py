@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -33,6 +32,7 @@ from mlirad.lowering.layouts.sliced_arrays import (
     filled_as,
     is_element,
     is_filled,
+    is_reshape,
     slice_at,
 )
 from mlirad.lowering.rewriting import erase, in_place_of, replace
@@ -147,7 +147,7 @@ def _replace_read(op: Operation, subset: Subset, order: Sequence[int]) -> None:
     part.value.name_hint = subset.part.name_hint
     for use in list(subset.part.uses):
         reader = use.operation
-        if _is_reshape(reader):
+        if is_reshape(reader):
             with in_place_of(reader):
                 replace(reader, [_reshaped(part, reader.results[0])])
     if any(subset.part.uses):
@@ -162,7 +162,7 @@ def _replace_write(op: Operation, subset: Subset, order: Sequence[int]) -> None:
     if is_filled(subset.part):
         part = Expr(filled_as(subset.part, types.shape(type)))
     else:
-        part = reshape(Expr(source.operands[0] if _is_reshape(source) else subset.part), type)
+        part = reshape(Expr(source.operands[0] if is_reshape(source) else subset.part), type)
         part.value.name_hint = part.value.name_hint or subset.part.name_hint
     update = insert_slice if subset.change is Change.REPLACED else add_slice
     new = update(part, Expr(subset.array), starts, strides)
@@ -186,9 +186,5 @@ def _reshaped(part: Expr, like: SSAValue) -> SSAValue:
 def _drop(value: SSAValue) -> None:
     """Erase a filled array or a reshape without uses."""
     owner = value.owner
-    if isinstance(owner, NdOp) and (_is_reshape(owner) or is_filled(value)) and not any(value.uses):
+    if isinstance(owner, NdOp) and (is_reshape(owner) or is_filled(value)) and not any(value.uses):
         erase(owner)
-
-
-def _is_reshape(op: Operation | Block) -> TypeGuard[NdOp]:
-    return isinstance(op, NdOp) and op.is_reshape()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import TypeGuard
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp
@@ -267,3 +268,7 @@ def _slice_of(op: Operation) -> Subset | None:
 def is_element(subset: Subset) -> bool:
     """Whether a part of an array is a single number."""
     return not types.is_tensor(subset.part.type)
+
+
+def is_reshape(op: Operation | Block) -> TypeGuard[NdOp]:
+    return isinstance(op, NdOp) and op.is_reshape()

@@ -27,6 +27,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.answers import Generic
 from mlirad.dialect.core.op import NdOp, read_subset, written_subset
 from mlirad.dialect.core.subset import Change, Range, Subset
+from mlirad.lowering.layouts.sliced_arrays import is_reshape
 from mlirad.lowering.planes.shifted_additions import additions_of
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import ops_of
@@ -273,10 +274,6 @@ class _Search:
 
     def _is_fixed(self, term: Term) -> bool:
         return term.loop.is_ancestor(self.loop) if isinstance(term, Trip) else is_before(term.value, self.loop)
-
-
-def is_reshape(op: Operation) -> bool:
-    return isinstance(op, NdOp) and op.is_reshape()
 
 
 def _reshaped(rows: RowAxis, count: int, before: Sequence[int], after: Sequence[int]) -> RowAxis | None:

@@ -27,7 +27,8 @@ from mlirad.dialect.core.expr import Expr, constant
 from mlirad.dialect.core.op import written_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.dialect.ops.movement import reshape
-from mlirad.lowering.planes.planar_trips import is_reshape, subset_of
+from mlirad.lowering.layouts.sliced_arrays import is_reshape
+from mlirad.lowering.planes.planar_trips import subset_of
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.xdsl_support.effects import is_terminator
 from mlirad.xdsl_support.traversal import find

@@ -205,7 +205,7 @@ def work_of(op: Operation) -> int:
     return prod(shape_of(op.operands[-1]))
 
 
-def blocks_of(op: Operation) -> Iterator[Block]:
+def blocks_of(op: Operation) -> list[Block]:
     """The blocks in an op, without the bodies of linalg ops, collected before any of them changes."""
     found: list[Block] = []
     for region in op.regions:
@@ -214,7 +214,7 @@ def blocks_of(op: Operation) -> Iterator[Block]:
             for inner in block.ops:
                 if inner.regions and not isinstance(inner, GenericOp | FillOp):
                     found += blocks_of(inner)
-    return iter(found)
+    return found
 
 
 def fills_before(op: Operation) -> dict[SSAValue, RowNest]:

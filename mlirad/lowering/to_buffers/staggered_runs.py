@@ -324,7 +324,7 @@ def bytes_of_row(base: SSAValue) -> int:
 
 
 def _delay(nests: Iterable[tuple[int, ShiftedNest]], lags: list[int], extreme: Callable[..., int]) -> None:
-    """Increase the lags of nests, in the given order, as far as nests before them demand (`max`) or allow (`min`)."""
+    """Increase the lags of nests, in the given order, to what the nests before them demand (`max`) or allow (`min`)."""
     written: dict[SSAValue, int] = {}
     touched: dict[SSAValue, int] = {}
     for number, nest in nests:

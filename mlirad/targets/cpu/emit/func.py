@@ -335,22 +335,22 @@ def _used(e: FunctionEmitter) -> str:
 def _give_back(e: FunctionEmitter, mark: str, arrays: Sequence[str] = ()) -> None:
     """Free the memory taken since the mark, unless one of these arrays is in it."""
     used = _used(e)
-    if arrays:
-        # Most calls have taken nothing.
-        taken, settled = e.fresh("taken"), e.fresh("settled")
-        now = e.assign(f"load i64, ptr {used}, align 8")
-        is_same = e.assign(f"icmp eq i64 {now}, {mark}")
-        e.line(f"br i1 {is_same}, label %{settled}, label %{taken}, !prof !0")
-        e.label(taken)
-        kept = mark
-        for pointer in arrays:
-            is_older = e.assign(f"call i1 {e.module.use_runtime('mlirad.is_older')}(ptr {pointer}, i64 {mark})")
-            kept = e.assign(f"select i1 {is_older}, i64 {kept}, i64 {now}")
-        e.line(f"store i64 {kept}, ptr {used}, align 8")
-        e.branch(settled)
-        e.label(settled)
-    else:
+    if not arrays:
         e.line(f"store i64 {mark}, ptr {used}, align 8")
+        return
+    # Most calls have taken nothing.
+    taken, settled = e.fresh("taken"), e.fresh("settled")
+    now = e.assign(f"load i64, ptr {used}, align 8")
+    is_same = e.assign(f"icmp eq i64 {now}, {mark}")
+    e.line(f"br i1 {is_same}, label %{settled}, label %{taken}, !prof !0")
+    e.label(taken)
+    kept = mark
+    for pointer in arrays:
+        is_older = e.assign(f"call i1 {e.module.use_runtime('mlirad.is_older')}(ptr {pointer}, i64 {mark})")
+        kept = e.assign(f"select i1 {is_older}, i64 {kept}, i64 {now}")
+    e.line(f"store i64 {kept}, ptr {used}, align 8")
+    e.branch(settled)
+    e.label(settled)
 
 
 def emit_check(e: FunctionEmitter, op: func.CallOp) -> None:
