@@ -475,20 +475,23 @@ def test_a_process_has_the_threads_that_it_is_told_and_ends(tmp_path: Path) -> N
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="only Linux lists the threads of a process")
 def test_workers_sleep_through_rare_short_calls(tmp_path: Path) -> None:
-    """Waking both in each call would be eighty switches; a long call wakes them."""
+    """Waking both in each call would be eighty switches; a long call wakes them.
+
+    A short call takes a tenth of the work that is worth it, so that it is short on a slow and busy machine too.
+    """
     program = """
         def switches():
             others = set(os.listdir("/proc/self/task")) - {str(os.getpid())}
             lines = [line for each in others for line in open(f"/proc/self/task/{each}/status")]
             return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary"))
 
-        many = np.linspace(0.0, 9.0, 4_000_000)
-        shared(x), shared(many)
+        few, many = np.linspace(0.0, 9.0, 4_000), np.linspace(0.0, 9.0, 4_000_000)
+        shared(few), shared(many)
         time.sleep(0.1)
         before = switches()
         for _ in range(40):
             time.sleep(0.002)
-            shared(x)
+            shared(few)
         after = switches()
         shared(many)
         time.sleep(0.1)
