@@ -34,7 +34,7 @@ MEMORY_ERROR = -1
 INTERRUPTED = -2
 
 FIRST_BUDGET = 1 << 22  # a few milliseconds
-PARALLEL_FOR = "mlirad_parallel_for"  # a symbol: runs the blocks of a loop in threads; see pool_code.py
+PARALLEL_FOR = "mlirad_parallel_for"  # a symbol: runs the blocks of a loop in threads; see pool/parallel_for.py
 PARALLEL_POLL = "mlirad_parallel_poll"  # a symbol: the function that threads call regularly while they run such a block
 MAIN_THREAD = "mlirad_main_thread"  # a symbol: the identifier of the thread in which Python handles signals
 

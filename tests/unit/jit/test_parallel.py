@@ -735,7 +735,7 @@ def test_the_code_of_the_pool_is_kept_on_disk(tmp_path: Path) -> None:
     program = """
         kept = mlirad.jit(wave, parallel=True)
         assert np.allclose(kept(x), wave(x))
-        from mlirad.targets.cpu import pool
+        from mlirad.targets.cpu.pool import pool
         assert pool._pool
     """
     refusing = """

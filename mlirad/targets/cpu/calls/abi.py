@@ -49,7 +49,7 @@ def _shared_work(code: bytes, code_cache: CodeCache | None) -> dict[str, int]:
     """The symbols for parallel work, if the code refers to the first of them."""
     if PARALLEL_FOR.encode() not in code:
         return {}
-    from mlirad.targets.cpu.pool import the_pool
+    from mlirad.targets.cpu.pool.pool import the_pool
 
     return the_pool(code_cache).symbols
 

@@ -1,4 +1,4 @@
-"""The threads that run the blocks of parallel loops, and the `parallel_for` that compiled code calls. See pool_code.py.
+"""The threads that run the blocks of parallel loops, and the `parallel_for` that compiled code calls.
 
 Reads: the number of threads (`mlirad.threads`). Writes: the addresses of `parallel_for` and `parallel_poll`, created
 once per process. Leaves: no thread at the end of the process, or across a fork.
@@ -18,8 +18,27 @@ from mlirad.contract.code_cache import CodeCache
 from mlirad.options import usable_processors
 from mlirad.targets.cpu.call_context import PARALLEL_FOR, PARALLEL_POLL
 from mlirad.targets.cpu.engine import Library, compile_object
-from mlirad.targets.cpu.pool_code import PTHREAD, STOP, pool_text
-from mlirad.targets.cpu.pool_waiting import PROCESSORS, STOPPED, THREADS
+from mlirad.targets.cpu.pool.parallel_for import CALLS
+from mlirad.targets.cpu.pool.shared_state import STATE
+from mlirad.targets.cpu.pool.waiting import PROCESSORS, STOPPED, THREADS, WAITING
+from mlirad.targets.cpu.pool.workers import STOP, WORKERS
+from mlirad.targets.cpu.runtime import runtime_text
+
+# The functions of the C library that the code calls.
+_DECLARED = {
+    "getpid": "i32 @getpid()",
+    "pthread_cond_broadcast": "i32 @pthread_cond_broadcast(ptr)",
+    "pthread_cond_init": "i32 @pthread_cond_init(ptr, ptr)",
+    "pthread_cond_wait": "i32 @pthread_cond_wait(ptr, ptr)",
+    "pthread_create": "i32 @pthread_create(ptr, ptr, ptr, ptr)",
+    "pthread_join": "i32 @pthread_join(i64, ptr)",
+    "pthread_mutex_init": "i32 @pthread_mutex_init(ptr, ptr)",
+    "pthread_mutex_lock": "i32 @pthread_mutex_lock(ptr)",
+    "pthread_mutex_trylock": "i32 @pthread_mutex_trylock(ptr)",
+    "pthread_mutex_unlock": "i32 @pthread_mutex_unlock(ptr)",
+    "pthread_sigmask": "i32 @pthread_sigmask(i32, ptr, ptr)",
+    "sigfillset": "i32 @sigfillset(ptr)",
+}
 
 
 class Pool:
@@ -29,7 +48,7 @@ class Pool:
         symbols = {THREADS: threads.address_of_number()}
         code = _compiled() if code_cache is None else code_cache(PARALLEL_FOR, _compiled)
         library = ctypes.CDLL(None)
-        for name in PTHREAD:
+        for name in _DECLARED:
             symbols[name] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
         self._library = Library(code, (PARALLEL_FOR, PARALLEL_POLL, STOP, STOPPED, PROCESSORS), symbols)
         self.symbols = {name: self._library[name] for name in (PARALLEL_FOR, PARALLEL_POLL)}
@@ -66,7 +85,9 @@ class Pool:
 
 
 def _compiled() -> bytes:
-    return compile_object(pool_text(), is_optimised=True)
+    definitions, declarations = runtime_text(["mlirad.poll"])
+    needed = [*declarations.values(), *(f"declare {each} nounwind" for each in _DECLARED.values())]
+    return compile_object("\n".join([STATE, WAITING, CALLS, WORKERS, *definitions, *needed, ""]), is_optimised=True)
 
 
 _pool: list[Pool] = []

@@ -6,11 +6,15 @@ Waking a thread whose processor sleeps takes tens of microseconds, on virtual ma
 may have a shared loop every few microseconds. So a waiting thread spins for up to SPINNING nanoseconds before it
 sleeps. If there are more threads than processors it sleeps at once: spinning would take time from the threads that it
 waits for.
+
+Sleeping workers are woken only if the remaining work pays for it.
 """
 
 from __future__ import annotations
 
 import platform
+
+from mlirad.targets.cpu.pool.shared_state import field
 
 STOPPED = "mlirad_workers_are_stopped"
 THREADS = "mlirad_threads"
@@ -23,8 +27,12 @@ MAY_SPIN = "may.spin"
 """Whether the thread with a given number spins before it sleeps."""
 SPIN = "spin"
 """Reads a place until its number is not the given one, workers are to stop, or SPINNING nanoseconds have passed."""
+CONSIDER_WAKING = "consider.waking"
+"""Called by the caller after a block: wakes workers if the rest, with what it has just done alone, takes long."""
 
 SPINNING = 100_000
+_WORTH_WAKING = 2 * SPINNING  # nanoseconds of work: about twice what it takes until a sleeping worker has begun
+_MEASURED = SPINNING // 4  # nanoseconds before the time of a block is estimated: the first block waits for memory
 _LOOKS = 16  # between two looks at the clock
 _TRIES = 100
 _MONOTONIC = 1  # the number of CLOCK_MONOTONIC
@@ -36,8 +44,6 @@ WAITING = f"""
 @{STOPPED} = global i64 0, align 8
 @{PROCESSORS} = global i64 0, align 8
 
-declare i32 @pthread_mutex_lock(ptr) nounwind
-declare i32 @pthread_mutex_trylock(ptr) nounwind
 {"declare void @llvm.x86.sse2.pause()" if _IS_X86 else ""}
 
 define internal void @{ENTER}(ptr %mutex) nounwind noinline {{
@@ -104,6 +110,42 @@ read:
   %passed = sub i64 %now, %start
   %is.over = icmp sgt i64 %passed, {SPINNING}
   br i1 %is.over, label %done, label %look
+done:
+  ret void
+}}
+
+define internal void @{CONSIDER_WAKING}(ptr %job) nounwind noinline {{
+entry:
+  %sleepers.p = {field("sleepers")}
+  %sleepers = load i64, ptr %sleepers.p, align 8
+  %is.none = icmp eq i64 %sleepers, 0
+  br i1 %is.none, label %done, label %estimate
+estimate:
+  %own.p = {field("own")}
+  %own.before = load i64, ptr %own.p, align 8
+  %own = add i64 %own.before, 1
+  store i64 %own, ptr %own.p, align 8
+  %count.p = {field("count")}
+  %count = load i64, ptr %count.p, align 8
+  %rest = sub i64 %count, %own
+  %start.p = {field("start")}
+  %start = load i64, ptr %start.p, align 8
+  %now = call i64 @{CLOCK}()
+  %passed = sub i64 %now, %start
+  %each = udiv i64 %passed, %own
+  %coming = mul i64 %each, %rest
+  %alone = load i64, ptr @alone, align 8
+  %sum = add i64 %alone, %coming
+  %is.long = icmp sge i64 %sum, {_WORTH_WAKING}
+  %is.known = icmp sge i64 %passed, {_MEASURED}
+  %is.worth.it = and i1 %is.long, %is.known
+  br i1 %is.worth.it, label %wake, label %done
+wake:
+  store i64 0, ptr %sleepers.p, align 8
+  call void @{ENTER}(ptr @mutex)
+  %told = call i32 @pthread_cond_broadcast(ptr @is.work)
+  %left = call i32 @pthread_mutex_unlock(ptr @mutex)
+  br label %done
 done:
   ret void
 }}
