@@ -1,8 +1,7 @@
 """Writes one function: its lines, what is in scope where, and which statement comes next.
 
 Reads: weights of statements, and statements that must occur. Writes: lines. Leaves: the statements themselves to
-the files
-of the folder statements and random_functions.py.
+the files of the folder statements and random_functions.py.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from mlirad.testing.programs.random_expressions import Expressions
 
 NESTED = frozenset({
     "branch", "callback", "closure", "count", "early", "enumerated", "flag", "leave", "maybe", "over", "rows", "skip",
-    "until", "zipped", "tossed", "repeated",
+    "until", "zipped", "tossed", "repeated", "kept", "stepped", "undone",
 })  # fmt: skip
 IN_LOOPS = frozenset({"leave", "skip"})
 DEPTH = 4

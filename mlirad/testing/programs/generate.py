@@ -5,8 +5,9 @@ Reads: a seed and a bias. Writes: nothing. Leaves: source text, and arguments to
 `mixed` covers everything; `alias` has many views, swaps, helpers that write, and references that depend on branches;
 `dtypes` has narrow integers, float32 and Python numbers that meet them; `around` has captured arrays, composed
 closures, lists that grow, and helpers with replaced code; `selections` has selections by masks; `complex` has complex
-numbers; `draws` has random numbers of a generator. Each program uses only a few kinds of statements, and must contain
-some: programs that use everything use little of anything. The same seed gives the same program on every machine.
+numbers; `draws` has random numbers of a generator; `versions` has loops that read arrays as they were before a write.
+Each program uses only a few kinds of statements, and must contain some: programs that use everything use little of
+anything. The same seed gives the same program on every machine.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from mlirad.testing.programs.program import REPLACEMENT, Program, loss_of, outs_
 from mlirad.testing.programs.random_functions import APPLY
 from mlirad.testing.programs.statements.surrounding_statements import PRELUDE
 
-BIASES = ("mixed", "alias", "dtypes", "around", "selections", "complex", "draws")
+BIASES = ("mixed", "alias", "dtypes", "around", "selections", "complex", "draws", "versions")
 
 _PARAMETERS: dict[str, Kind] = {
     "x": Array((5,)),
@@ -96,6 +97,11 @@ _WEIGHTS: dict[str, dict[str, int]] = {
         "flag": 1, "helper": 4, "recursive": 3, "closure": 2, "callback": 1, "early": 1, "leave": 2, "skip": 2,
         "mask": 2, "fancy": 2, "dict": 1, "list": 1, "drawn": 9, "drawn array": 6, "die": 4, "noise": 6, "order": 4,
         "tossed": 4, "repeated": 4,
+    },
+    "versions": {
+        "number": 3, "rebind": 2, "element": 3, "update": 3, "slice": 3, "view": 3, "branch": 4, "count": 5, "until": 2,
+        "swap": 2, "rotate": 1, "helper": 2, "closure": 1, "shift": 2, "window": 1, "back": 1, "leave": 2, "skip": 2,
+        "early": 1, "over": 1, "kept": 9, "stepped": 9, "undone": 6,
     },
 }  # fmt: skip
 _NEEDED_BY = {

@@ -15,6 +15,7 @@ from mlirad.testing.programs.statements import (  # noqa: F401  (importing them 
     narrow_statements,
     selection_statements,
     surrounding_statements,
+    version_statements,
 )
 from mlirad.testing.programs.statements.assignment_statements import write_choice
 
