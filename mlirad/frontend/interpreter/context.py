@@ -126,6 +126,7 @@ class Context:
         self.captures_used: set[str] = set()  # their names in frame 0
         # Replacements for what outside objects hold: (the object, a name in frame 0), by the object's id.
         self.stand_ins: dict[int, tuple[Any, str]] = {}
+        self.opened: list[Any] = []  # the outside containers whose items are being read, from the outermost on
         self.boundscheck = boundscheck
         self.frames: dict[int, Frame] = {}
         self.active: list[Frame] = []

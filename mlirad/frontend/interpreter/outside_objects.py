@@ -9,7 +9,7 @@ import builtins
 import dataclasses
 import inspect
 import sys
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -175,18 +175,30 @@ def container(context: Context, value: Any, path: Path | None) -> Value:
             "a random generator that is a static argument", "pass it as an argument that is not static"
         )
     steps = ((WORDS, 0),) if is_generator else tuple((kind, key) for key in keys)
+    if any(each is value for each in context.opened):
+        raise context.refusal(f"a {type(value).__name__} that contains itself", "keep this reference outside of it")
+    context.opened.append(value)
+    try:
+        made = _items(context, [(item, step(path, *each)) for each, item in zip(steps, items, strict=True)])
+    finally:
+        context.opened.pop()
+    return context.new_object(
+        Entry(type(value), keys, made, Owner(BORROWED.format(type(value).__name__), is_shared=True))
+    )
+
+
+def _items(context: Context, found: Sequence[tuple[Any, Path | None]]) -> tuple[Value, ...]:
+    """The items of a container. They are all looked at before the next attempt, which then has all their arrays."""
     made: list[Value] = []
     restart: Restart | None = None
-    for each, item in zip(steps, items, strict=True):
+    for item, path in found:
         try:
-            made.append(object_value(context, item, step(path, *each)))
-        except Restart as found:  # one new attempt for all arrays of the container
-            restart = found
+            made.append(object_value(context, item, path))
+        except Restart as again:
+            restart = again
     if restart is not None:
         raise restart
-    return context.new_object(
-        Entry(type(value), keys, tuple(made), Owner(BORROWED.format(type(value).__name__), is_shared=True))
-    )
+    return tuple(made)
 
 
 def captured(context: Context, array: np.ndarray, path: Path) -> Ref:

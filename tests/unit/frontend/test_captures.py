@@ -183,3 +183,27 @@ def test_a_name_that_is_nowhere() -> None:
 
     with pytest.raises(CompileError, match="'nowhere' is not defined"):
         compile_for(lost, 1.0)
+
+
+def test_containers_that_contain_themselves() -> None:
+    shared = [1.0]
+    ring: list[Any] = [1.0, shared]
+    chain: dict[str, list[Any]] = {"next": [2.0]}
+    twice = [shared, shared]
+    ring.append((ring,))
+    chain["next"].append(chain)
+
+    def shares(x):
+        return x * twice[0][0] * twice[1][0]
+
+    def reads_ring(x):
+        return x * ring[0]
+
+    def reads_chain(x):
+        return x * chain["next"][0]
+
+    assert call(shares, 2.0) == 2.0
+    with pytest.raises(UnsupportedSyntaxError, match="a list that contains itself"):
+        compile_for(reads_ring, 1.0)
+    with pytest.raises(UnsupportedSyntaxError, match="a dict that contains itself"):
+        compile_for(reads_chain, 1.0)
