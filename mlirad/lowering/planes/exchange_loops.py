@@ -6,43 +6,50 @@ compute rows apart (`planar_trips.py`), and loops that compute functions, which 
 A plane across the last axis of an array has one number in each cache line, and the next trip needs the number beside
 it. If the lines of a trip do not fit into the first cache, each of them is fetched again for each number. Each number
 is computed by the same operations, in the same order.
+
+Loops that follow one another, with the ops between them, become one loop over rows (`planar_sequences.py`). What they
+compute for one another is then an array of one row, or of a strip of rows:
+
+    for k in range(levels):                      for i in range(rows):
+        a[:, k] = f(a[:, k - 1])        ->           for k in range(levels):
+    for k in range(levels):                              row[k] = f(row[k - 1])
+        b[:, k] = g(a[:, k])                         for k in range(levels):
+                                                         b[i, k] = g(row[k])
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirad.analysis.constants import holds_one_number, known_number
-from mlirad.analysis.loops import Loop, trip_count, yields
+from mlirad.analysis.loops import Loop, trip_count
 from mlirad.analysis.trip_forms import Trip, linear
-from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
+from mlirad.dialect.ad.tape import TapeOp
+from mlirad.dialect.arrays.slices import insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.control import for_loop
-from mlirad.dialect.core.expr import Expr, apply, constant, emit_all, full, insert, located
-from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.core.subset import Change, Range, Subset
+from mlirad.dialect.core.expr import Expr, apply, emit, located
+from mlirad.dialect.core.op import written_subset
+from mlirad.dialect.core.subset import Change, Subset
 from mlirad.dialect.ops.movement import reshape
-from mlirad.lowering.planes.planar_trips import PlanarTrips, RowAxis, planar_trips, subset_of
+from mlirad.lowering.planes.planar_sequences import PlanarSequence, planar_sequence
+from mlirad.lowering.planes.planar_trips import PlanarTrips, is_function, is_slice, planar_trips, subset_of
+from mlirad.lowering.planes.row_ops import RowOps
 from mlirad.lowering.planes.shifted_additions import store_additions
 from mlirad.lowering.planes.taped_planes import store_planes_by_points
-from mlirad.lowering.rewriting import in_place_of, replace
-from mlirad.xdsl_support.effects import is_terminator
+from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.xdsl_support.traversal import find, ops_of
 
 _LINE = 64
 """The bytes of a cache line."""
-_FUNCTION = 10
-"""The cost from which on an op counts as a function."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,7 @@ class ExchangeLoops(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         loops = [loop for loop in find(op, scf.ForOp) if self._pays(loop) and planar_trips(loop) is not None]
         store_planes_by_points(op, loops)
-        for loop in loops:
+        for loop in _exchange_sequences(loops):
             while (trips := planar_trips(loop)) is not None:
                 if trips.shared:
                     store_additions(loop, trips.shared)
@@ -109,11 +116,7 @@ class ExchangeLoops(ModulePass):
                     loop = _exchange(trips)
 
     def _pays(self, loop: scf.ForOp) -> bool:
-        return not _computes_functions(loop) and _crosses_lines(loop, self.least)
-
-
-def _computes_functions(loop: scf.ForOp) -> bool:
-    return any(isinstance(op, NdOp) and op.memory.cost >= _FUNCTION for op in ops_of(loop.body.block))
+        return not any(map(is_function, ops_of(loop.body.block))) and _crosses_lines(loop, self.least)
 
 
 def _crosses_lines(loop: scf.ForOp, least: int) -> bool:
@@ -157,7 +160,10 @@ def _exchange(trips: PlanarTrips) -> scf.ForOp:
 
         def row(number: Expr, *carried: Expr) -> Sequence[Expr]:
             number.value.name_hint = "row"
-            results = _Row(trips, number).loop(carried)
+            ops = RowOps(trips.rows, trips.parts, trips.count, number)
+            ops.take(trips.before)
+            ops.split(trips.parts)
+            results = _trips(trips, ops, carried)
             made.append(number.value.owner)
             return results
 
@@ -169,131 +175,117 @@ def _exchange(trips: PlanarTrips) -> scf.ForOp:
     return inner
 
 
-@dataclass
-class _Row:
-    """The loop for one row, number `row`."""
+def _trips(trips: PlanarTrips, ops: RowOps, carried: Sequence[Expr]) -> list[Expr]:
+    """All trips for a row. Takes and returns the whole arrays."""
+    carries, rows = Loop(trips.loop).carries, trips.rows
+    inits = [
+        ops.row_of(whole, rows[carry.arg]) if carry.arg in rows else whole
+        for whole, carry in zip(carried, carries, strict=True)
+    ]
+    found = ops.loop(trips.loop, inits)
+    return [
+        insert_slice(new, whole, *ops.place(whole, rows[carry.arg])) if carry.arg in rows else new
+        for new, whole, carry in zip(found, carried, carries, strict=True)
+    ]
 
-    trips: PlanarTrips
-    row: Expr
-    _values: dict[SSAValue, SSAValue] = field(default_factory=dict)
-    _blocks: dict[Operation, Expr] = field(default_factory=dict)
 
-    def loop(self, carried: Sequence[Expr]) -> list[Expr]:
-        """Emit it. Takes and returns the whole arrays."""
-        loop, rows = self.trips.loop, self.trips.rows
-        for value in self.trips.before:
-            self._values[value] = self._row_of(Expr(value), rows[value]).value
-        for op, at in self.trips.parts.items():
-            subset = subset_of(op)
-            if at.blocks != 1 and subset is not None:
-                self._blocks[op] = self._split(Expr(subset.array), at)
-        carries = Loop(loop).carries
+def _exchange_sequences(loops: Sequence[scf.ForOp]) -> list[scf.ForOp]:
+    """Compute a row in several loops before the next row. Gives the loops whose trips still compute several rows."""
+    for loop in loops:
+        while (trips := planar_trips(loop)) is not None and trips.shared:
+            store_additions(loop, trips.shared)
+    found = list(loops)
+    while (sequence := _sequence(found)) is not None:
+        strip = _strip(sequence)
+        inner = _exchange_sequence(sequence, strip)
+        found = [inner.get(loop, loop) for loop in found if strip == 1 or loop not in inner]
+    return found
+
+
+def _strip(sequence: PlanarSequence) -> int:
+    """How many rows to compute at a time: the numbers of a vector, if a row of a plane is one number."""
+    parts = [
+        subset.part
+        for op in (*sequence.parts, *sequence.local)
+        if op.parent is not sequence.block and (subset := subset_of(op)) is not None
+    ]
+    if any(prod(types.shape(part.type)) != sequence.count for part in parts if types.is_tensor(part.type)):
+        return 1
+    size = max((types.itemsize(part.type) for part in parts), default=_LINE)
+    return _LINE // size if sequence.count >= _LINE // size else 1
+
+
+def _sequence(loops: Sequence[scf.ForOp]) -> PlanarSequence | None:
+    blocks: dict[Block, list[scf.ForOp]] = {}
+    for loop in loops:
+        assert loop.parent is not None
+        blocks.setdefault(loop.parent, []).append(loop)
+    return next(filter(None, (planar_sequence(block, inside) for block, inside in blocks.items())), None)
+
+
+def _exchange_sequence(sequence: PlanarSequence, strip: int) -> dict[Operation, scf.ForOp]:
+    """Replace ops by a loop over strips of rows with these ops in it. Gives the loop for each loop."""
+    results, rows, following = sequence.results, sequence.rows, sequence.following
+    sinks = [_sink(sequence, result) for result in results]
+    made: list[RowOps] = []
+    with in_place_of(following), located(sequence.ops[-1].location):
         inits = [
-            self._row_of(whole, rows[carry.arg]) if carry.arg in rows else whole
-            for whole, carry in zip(carried, carries, strict=True)
-        ]
-        found = for_loop(Expr(loop.ub), inits, self._trip)
-        for carry, new in zip(carries, found, strict=True):
-            new.value.name_hint = carry.arg.name_hint
-        return [
-            insert_slice(new, whole, self._starts(whole, rows[carry.arg])) if carry.arg in rows else new
-            for new, whole, carry in zip(found, carried, carries, strict=True)
+            _undefined(result) if sink is None else Expr(sink.array)
+            for result, sink in zip(results, sinks, strict=True)
         ]
 
-    def _trip(self, counter: Expr, *carried: Expr) -> list[Expr]:
-        body = self.trips.loop.body.block
-        for arg, new in zip(body.args, (counter, *carried), strict=True):
-            new.value.name_hint = arg.name_hint
-            self._values[arg] = new.value
-        for op in ops_of(body):
-            if not is_terminator(op.__class__):
-                with located(op.location):
-                    self._op(op)
-        return [Expr(self._of(value)) for value in yields(body)]
+        def row(number: Expr, *carried: Expr) -> Sequence[Expr]:
+            first = number * strip if strip > 1 else number
+            if sequence.count % strip:
+                first = apply(np.minimum, first, sequence.count - strip)  # the last strip has rows of the one before
+            number.value.name_hint = "row" if strip == 1 else "strip"
+            ops = RowOps(rows, sequence.parts, sequence.count, first, strip, sequence.local)
+            made.append(ops)
+            ops.take(sequence.taken)
+            ops.ops(sequence.ops)
+            places = [
+                ops.place(whole, rows[result], () if sink is None else sink.ranges)
+                for result, whole, sink in zip(results, carried, sinks, strict=True)
+            ]
+            return [
+                insert_slice(Expr(ops.of(result)), whole, *place)
+                for result, whole, place in zip(results, carried, places, strict=True)
+            ]
 
-    def _op(self, op: Operation) -> None:
-        assert isinstance(op, NdOp)
-        subset = subset_of(op)
-        if op in self.trips.parts and subset is not None:
-            results = [self._access(op, subset, self.trips.parts[op])]
-        elif _is_filled(op.results[0]):
-            return
-        elif op.is_reshape() and op.results[0] in self.trips.rows:
-            results = [reshape(Expr(self._of(op.operands[0])), self._type(op.results[0]))]
-        elif op.results[0] in self.trips.rows:
-            operands = [self._of(operand, like=op.results[0]) for operand in op.operands]
-            results = emit_all(type(op), *operands, result_type=self._type(op.results[0]), **op.properties)
+        found = for_loop(-(-sequence.count // strip), inits, row)
+    for op in sequence.later:
+        op.detach()
+        sequence.block.insert_op_before(op, following)
+    for old, new, sink in zip(results, found, sinks, strict=True):
+        new.value.name_hint = old.name_hint
+        if sink is None:
+            old.replace_all_uses_with(new.value)
         else:
-            results = [Expr(result) for result in insert(op.clone(dict(self._values))).results]
-        for old, new in zip(op.results, results, strict=True):
-            new.value.name_hint = old.name_hint
-            self._values[old] = new.value
-
-    def _access(self, op: Operation, subset: Subset, rows: RowAxis) -> Expr:
-        """A read or write of the row of a slice."""
-        ranges = [each for each in subset.ranges if each is not None]
-        starts = [self._start(each) for each in ranges]
-        sizes, strides = list(types.shape(subset.part.type)), [each.stride for each in ranges]
-        sizes[rows.axis] = rows.unit
-        if op in self._blocks:
-            block = apply(np.floor_divide, starts[rows.axis], self.trips.count * rows.unit)
-            starts[rows.axis : rows.axis + 1] = [block, self._first(rows)]
-            sizes[rows.axis : rows.axis + 1] = [rows.blocks, rows.unit]
-            return extract_slice(self._blocks[op], starts, sizes, [*strides, 1])
-        first = self._first(rows)
-        starts[rows.axis] = starts[rows.axis] + (first if strides[rows.axis] == 1 else first * strides[rows.axis])
-        array = Expr(self._of(subset.array))
-        if subset.change is Change.NONE:
-            return extract_slice(array, starts, sizes, strides)
-        update = insert_slice if subset.change is Change.REPLACED else add_slice
-        part = self._filled(subset.part, sizes) if _is_filled(subset.part) else Expr(self._of(subset.part))
-        return update(part, array, starts, strides)
-
-    def _start(self, place: Range) -> Expr:
-        start = place.start
-        return Expr(self._of(start)) if isinstance(start, SSAValue) else constant(start, types.I64)
-
-    # --- values -------------------------------------------------------------------------------------------------
-
-    def _of(self, value: SSAValue, like: SSAValue | None = None) -> SSAValue:
-        """A value for the row. like: a value of the same shape that has rows, if `value` may be filled."""
-        if value not in self._values and _is_filled(value):
-            like = value if value in self.trips.rows else like
-            if like is not None:
-                return self._filled(value, types.shape(self._type(like))).value
-        return self._values.get(value, value)
-
-    def _filled(self, value: SSAValue, shape: Sequence[int]) -> Expr:
-        owner: Any = value.owner
-        contents = owner.contents()
-        if isinstance(contents, SSAValue):
-            return full(Expr(self._of(contents)), shape)
-        return full(constant(known_number(value), types.element_type(value.type)), shape)
-
-    def _row_of(self, whole: Expr, rows: RowAxis) -> Expr:
-        sizes = list(whole.shape)
-        sizes[rows.axis] = rows.unit
-        return extract_slice(whole, self._starts(whole, rows), sizes)
-
-    def _starts(self, whole: Expr, rows: RowAxis) -> list[Expr]:
-        zero = constant(0, types.I64)
-        return [self._first(rows) if axis == rows.axis else zero for axis in range(len(whole.shape))]
-
-    def _first(self, rows: RowAxis) -> Expr:
-        """The first index of the row, from that of all rows."""
-        return self.row if rows.unit == 1 else self.row * rows.unit
-
-    def _type(self, value: SSAValue) -> Attribute:
-        rows, sizes = self.trips.rows[value], list(types.shape(value.type))
-        sizes[rows.axis] = rows.unit
-        return types.tensor(sizes, types.element_type(value.type))
-
-    def _split(self, array: Expr, rows: RowAxis) -> Expr:
-        """The axis of an array that consists of blocks of all rows becomes two: the blocks, and the rows."""
-        sizes, size = list(array.shape), self.trips.count * rows.unit
-        sizes[rows.axis : rows.axis + 1] = [array.shape[rows.axis] // size, size]
-        return reshape(array, types.tensor(sizes, array.element))
+            (user,) = sequence.users(old)
+            replace(user, [new.value])
+    for op in reversed(sequence.ops):
+        erase(op)
+    return made[0].loops
 
 
-def _is_filled(value: SSAValue) -> bool:
-    return types.is_tensor(value.type) and holds_one_number(value)
+def _sink(sequence: PlanarSequence, result: SSAValue) -> Subset | None:
+    """The write of a result to a part of an array from before, if that is its only other use."""
+    users = sequence.users(result)
+    op = next(iter(users))
+    subset = written_subset(op)
+    if len(users) > 1 or subset is None or subset.part is not result or subset.change is not Change.REPLACED:
+        return None
+    owners = [value.owner for value in op.operands if value is not result]
+    is_before = not any(
+        each in (*sequence.ops, *sequence.later)
+        or (each.parent is sequence.block and not each.is_before_in_block(sequence.following))
+        for each in owners
+        if isinstance(each, Operation)
+    )
+    return subset if is_slice(subset) and subset.array is not result and is_before else None
+
+
+def _undefined(like: SSAValue) -> Expr:
+    """An array with undefined numbers."""
+    shape, element = types.shape(like.type), types.element_type(like.type)
+    return reshape(emit(TapeOp, result_type=types.tensor([prod(shape)], element)), like.type)

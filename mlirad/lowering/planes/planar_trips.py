@@ -32,6 +32,9 @@ from mlirad.lowering.planes.shifted_additions import additions_of
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import ops_of
 
+_FUNCTION = 10
+"""The cost from which on an op counts as a function."""
+
 
 @dataclass(frozen=True)
 class RowAxis:
@@ -72,7 +75,7 @@ def is_before(value: SSAValue, loop: scf.ForOp) -> bool:
 def planar_trips(loop: scf.ForOp) -> PlanarTrips | None:
     """The description of a loop that computes rows apart; None if it does not."""
     body = ops_of(loop.body.block)
-    if not counts_from_zero(loop) or loop.ub.type != types.I64 or not all(map(_is_plain, body)):
+    if not counts_from_zero(loop) or loop.ub.type != types.I64 or not all(map(is_plain, body)):
         return None
     if not all(types.is_tensor(result.type) for result in loop.results):
         return None
@@ -93,12 +96,23 @@ def subset_of(op: Operation) -> Subset | None:
     return read_subset(op) or written_subset(op)
 
 
-def _is_plain(op: Operation) -> bool:
+def is_plain(op: Operation) -> bool:
     """Whether an op may be repeated for rows: it has no effect, and no unknown sizes."""
     if is_terminator(op.__class__):
         return True
     is_harmless = isinstance(op, NdOp) and not op.regions and has_no_effect(op)
     return is_harmless and all(types.is_static(each.type) for each in (*op.operands, *op.results))
+
+
+def is_pointwise(op: Operation) -> bool:
+    """Whether each number of a result is computed from the numbers at the same place."""
+    answer = op.loops() if isinstance(op, NdOp) else None
+    return isinstance(answer, Generic) and answer.is_pointwise
+
+
+def is_function(op: Operation) -> bool:
+    """Whether an op computes more than arithmetic, which is faster in vectors."""
+    return isinstance(op, NdOp) and op.memory.cost >= _FUNCTION
 
 
 def _candidates(body: Sequence[Operation]) -> Iterator[tuple[tuple[SSAValue, int], int]]:
@@ -111,8 +125,8 @@ def _candidates(body: Sequence[Operation]) -> Iterator[tuple[tuple[SSAValue, int
                 yield (part, axis), size
 
 
-class _Mixed(Exception):
-    """RowAxis need one another."""
+class Mixed(Exception):
+    """Rows need one another."""
 
 
 @dataclass
@@ -145,7 +159,7 @@ class _Search:
             for op in ops_of(body):
                 self._require(op, changed)
             shared = tuple(each for each, found in accesses.items() if not self._are_apart(found or ()))
-        except _Mixed:
+        except Mixed:
             return None
         if not self._is_whole(planes) or any(additions_of(self.loop, each) is None for each in shared):
             return None
@@ -156,9 +170,9 @@ class _Search:
 
     def _set(self, value: SSAValue, rows: RowAxis | None) -> None:
         if rows is None or self.rows.get(value, rows) != rows or not types.is_tensor(value.type):
-            raise _Mixed
+            raise Mixed
         if types.shape(value.type)[rows.axis] != rows.blocks * self.count * rows.unit:
-            raise _Mixed
+            raise Mixed
         if value not in self.rows:
             self.rows[value] = rows
             self._pending.append(value)
@@ -172,13 +186,13 @@ class _Search:
             for one, other in ((x, result), (result, x)):
                 if one in self.rows:
                     self._set(
-                        other, _reshaped(self.rows[one], self.count, types.shape(one.type), types.shape(other.type))
+                        other, reshaped(self.rows[one], self.count, types.shape(one.type), types.shape(other.type))
                     )
             return
         arrays = [each for each in (*op.operands, *op.results) if types.is_tensor(each.type)]
         found = next(self.rows[each] for each in arrays if each in self.rows)
         if found.blocks != 1:
-            raise _Mixed
+            raise Mixed
         for each in arrays:
             if each in op.results or not holds_one_number(each):
                 self._set(each, found)
@@ -193,21 +207,18 @@ class _Search:
             if is_read_before and not types.is_tensor(subset.part.type):
                 return
             if not (is_read_before or op in of_carries) or subset.array in self.rows or not is_slice(subset):
-                raise _Mixed
+                raise Mixed
             if subset.part in self.rows:
                 rows = self.parts[op] = self.rows[subset.part]
                 if rows.blocks != 1 and not self._is_in_blocks(subset, rows):
-                    raise _Mixed
+                    raise Mixed
             elif not holds_one_number(subset.part):
-                raise _Mixed
+                raise Mixed
             return
-        assert isinstance(op, NdOp)
-        answer = op.loops()
-        is_pointwise = isinstance(answer, Generic) and answer.is_pointwise
         if holds_one_number(op.results[0]):
             return
-        if not all(each in self.rows for each in op.results) or not (is_pointwise or is_reshape(op)):
-            raise _Mixed
+        if not all(each in self.rows for each in op.results) or not (is_pointwise(op) or is_reshape(op)):
+            raise Mixed
 
     def _accesses(self, carry: Carry) -> list[Operation] | None:
         """The reads and writes of a carried array in a trip; None if it is used otherwise."""
@@ -233,7 +244,7 @@ class _Search:
             return True
         known = next((self.parts[op] for op in subsets if op in self.parts), None)
         if known is None:
-            raise _Mixed
+            raise Mixed
         first: Range | None = None
         for op, subset in subsets.items():
             if self.parts.setdefault(op, known) != known:
@@ -276,7 +287,7 @@ class _Search:
         return term.loop.is_ancestor(self.loop) if isinstance(term, Trip) else is_before(term.value, self.loop)
 
 
-def _reshaped(rows: RowAxis, count: int, before: Sequence[int], after: Sequence[int]) -> RowAxis | None:
+def reshaped(rows: RowAxis, count: int, before: Sequence[int], after: Sequence[int]) -> RowAxis | None:
     """The rows after a reshape; None if a row is not several neighbouring indices of one axis."""
     outside = prod(before[: rows.axis]) * rows.blocks
     for axis, size in enumerate(after):
