@@ -86,7 +86,7 @@ class Machine:
         for arg, value in zip(block.args, args, strict=True):
             self._set(arg, value)
         for op in block.ops:
-            if isinstance(op, func.ReturnOp | scf.YieldOp | scf.ConditionOp | YieldOp):
+            if isinstance(op, func.ReturnOp | scf.YieldOp | scf.ConditionOp | scf.ReduceOp | YieldOp):
                 return [self._values[operand] for operand in op.operands]
             for result, value in zip(op.results, self._op(op), strict=True):
                 self._set(result, value)
@@ -122,6 +122,13 @@ class Machine:
         for index in range(int(lower), int(upper), int(step)):
             carried = self._block(op.body.block, [np.int64(index), *carried])
         return carried
+
+    def _parallel(self, op: scf.ParallelOp) -> Sequence[Any]:
+        """One block after the other, in any order."""
+        (lower,), (upper,), (step,) = map(self._all, (op.lowerBound, op.upperBound, op.step))
+        for index in self.random.permutation(range(int(lower), int(upper), int(step))):
+            self._block(op.body.block, [np.int64(index)])
+        return []
 
     def _while(self, op: scf.WhileOp) -> Sequence[Any]:
         carried = self._all(op.arguments)
@@ -386,6 +393,7 @@ def _check_layout(type: MemRefType, array: Array) -> None:
 _reshape: Callable[[Machine, Any], Sequence[Any]] = Machine._reshape
 OPS: dict[type[Operation], Callable[[Machine, Any], Sequence[Any]]] = {
     scf.ForOp: Machine._for,
+    scf.ParallelOp: Machine._parallel,
     scf.WhileOp: Machine._while,
     scf.IfOp: Machine._if,
     func.CallOp: Machine._call,
@@ -426,6 +434,8 @@ OPS: dict[type[Operation], Callable[[Machine, Any], Sequence[Any]]] = {
     arith.AddiOp: _binary(lambda x, y: x + y),
     arith.SubiOp: _binary(lambda x, y: x - y),
     arith.MuliOp: _binary(lambda x, y: x * y),
+    arith.MaxSIOp: _binary(max),
+    arith.MinSIOp: _binary(min),
     arith.RemSIOp: _binary(np.fmod),
     arith.RemUIOp: _binary(np.fmod),
     arith.AndIOp: _binary(lambda x, y: x & y),

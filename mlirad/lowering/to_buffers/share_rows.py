@@ -193,13 +193,7 @@ class _Blocks:
 
     def _in_strips(self, count: int, each: int) -> None:
         """The blocks in strips of `each`, which threads run in any order, each with memory of its own."""
-        body = Block(arg_types=[IndexType()])
-        bounds = [index(value) for value in (0, self.strips, 1)]
-        insert(
-            scf.ParallelOp.create(
-                operands=bounds, properties={"operandSegmentSizes": segments(1, 1, 1, 0)}, regions=[Region(body)]
-            )
-        )
+        body = parallel_body(self.strips)
         (strip,) = body.args
         with emitting(InsertPoint.at_end(body), current_location()):
             first = insert(arith.MuliOp(strip, index(each))).result
@@ -285,11 +279,8 @@ class _Blocks:
 
     def _cell(self, whole: SSAValue, block: SSAValue) -> SSAValue:
         """Where a block adds up: one number for all blocks, or, where threads run them, the block's own."""
-        cell, array, combiner = self.parts[whole]
-        if self.strips == 1:
-            return cell
-        result = MemRefType(combiner.element, [], StridedLayoutAttr([], None))
-        return insert(memref.SubviewOp.get(array, [block], [1], [1], result)).results[0]
+        cell, array, _ = self.parts[whole]
+        return cell if self.strips == 1 else cell_of(array, block)
 
     def _part(
         self,
@@ -352,6 +343,22 @@ def index(value: int) -> SSAValue:
 
 def allocated(element: Attribute, shape: Sequence[int]) -> SSAValue:
     return insert(memref.AllocOp.get(element, shape=shape)).memref
+
+
+def cell_of(array: SSAValue, place: SSAValue) -> SSAValue:
+    """A view of one number of an array of one dimension."""
+    assert isinstance(array.type, MemRefType)
+    result = MemRefType(array.type.element_type, [], StridedLayoutAttr([], None))
+    return insert(memref.SubviewOp.get(array, [place], [1], [1], result)).results[0]
+
+
+def parallel_body(count: int) -> Block:
+    """The body of a parallel loop over `count` numbers. It needs a terminator."""
+    body = Block(arg_types=[IndexType()])
+    bounds = [index(value) for value in (0, count, 1)]
+    properties = {"operandSegmentSizes": segments(1, 1, 1, 0)}
+    insert(scf.ParallelOp.create(operands=bounds, properties=properties, regions=[Region(body)]))
+    return body
 
 
 def add_up(array: SSAValue, whole: SSAValue, combiner: Combiner) -> None:

@@ -2,30 +2,26 @@
 
 Reads: stage `bufferized`, before the arena is planned: nests on memrefs of static size. Writes: one loop over rows,
 which contains the nests on subviews of one row; temporaries that only these nests use keep as many rows as are in use
-at one time. Leaves: nests that add up rows to an array, nests that need only the same row of one another
-(`share_rows.py`), and nests that touch little memory. A sum of all elements is computed from the sums of the rows.
+at one time. On request the loop is in strips, which threads run. Leaves: nests that add up rows to an array, nests that
+need only the same row of one another (`share_rows.py`), and nests that touch little memory. A sum of all elements is
+computed from the sums of the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
 
 from mlirad.analysis import cost
-from mlirad.dialect.core.expr import current_location, emitting, insert
-from mlirad.dialect.core.scalars import compare, number
-from mlirad.lowering.rewriting import erase, rebuilt
-from mlirad.lowering.to_buffers.row_nests import blocks_of, erase_memory, move_behind, shape_of
-from mlirad.lowering.to_buffers.share_rows import add_up, allocated, index
-from mlirad.lowering.to_buffers.staggered_runs import ShiftedAccess, ShiftedNest, StaggeredRun
+from mlirad.lowering.to_buffers.row_nests import blocks_of
+from mlirad.lowering.to_buffers.staggered_loop import StaggeredLoop
+from mlirad.lowering.to_buffers.staggered_runs import StaggeredRun
+from mlirad.lowering.to_buffers.staggered_strips import strips_of
 from mlirad.xdsl_support.traversal import ops_of
 
 
@@ -36,8 +32,8 @@ class StaggerRows(ModulePass):
     In the example the second nest reads two rows of `%e`, so it runs one row behind the first, and `%e` keeps two rows.
 
     least: the smallest size in bytes of all arrays together. step: the fewest bytes that each nest touches at a time.
-    parallel: whether threads may share nests; nests with work for two threads then stay apart. work: the least work
-    that a thread takes at a time.
+    parallel: whether threads share runs with work for two threads, in strips of rows; a run that has no strips then stays
+    nest by nest, which threads share one by one. work: the least work that a thread takes at a time.
 
     Before:
 
@@ -141,118 +137,12 @@ class StaggerRows(ModulePass):
                 run.takes(op)
 
     def _end(self, run: StaggeredRun) -> None:
-        if len(run.nests) < 2 or (self.parallel and run.work >= 2 * self.work):
+        if len(run.nests) < 2:
             return
         lags = run.lags()
-        if run.is_worthwhile(lags, self.least, self.step):
-            _Loop(run, lags).emit()
-
-
-@dataclass
-class _Loop:
-    """The loop over the rows of a run.
-
-    rings: for memory that only the run uses, what replaces it: it keeps n rows, and row i is stored as row i modulo n.
-    sums: for each sum of all elements, the sum of the current row, and an array of the sums of all rows.
-    """
-
-    run: StaggeredRun
-    lags: Sequence[int]
-    rings: dict[SSAValue, SSAValue] = field(default_factory=dict)
-    sums: dict[SSAValue, tuple[SSAValue, SSAValue]] = field(default_factory=dict)
-
-    def emit(self) -> None:
-        nests = self.run.nests
-        last = nests[-1].op
-        assert last.parent is not None
-        with emitting(InsertPoint.before(last), last.location):
-            self._make_memory()
-            first = min(self.lags)
-            end = max([lag + nest.rows for nest, lag in zip(nests, self.lags, strict=True)])
-            body = Block(arg_types=[IndexType()])
-            insert(scf.ForOp(index(first), index(end), index(1), [], Region(body)))
-            with emitting(InsertPoint.at_end(body), current_location()):
-                self._nests(body.args[0], first, end)
-                insert(scf.YieldOp())
-            for nest in nests:
-                for whole, combiner in nest.sums.items():
-                    add_up(self.sums[whole][1], whole, combiner)
-        move_behind(self.run.later, last)
-        for nest in nests:
-            erase(nest.op)
-        for base in self.rings:
-            erase_memory(base)
-
-    def _make_memory(self) -> None:
-        for base, rows in self.run.rings(self.lags).items():
-            assert isinstance(base.type, MemRefType)
-            self.rings[base] = allocated(base.type.element_type, [rows, *shape_of(base)[1:]])
-            self.rings[base].name_hint = base.name_hint
-        for nest in self.run.nests:
-            for whole, combiner in nest.sums.items():
-                self.sums[whole] = allocated(combiner.element, []), allocated(combiner.element, [nest.rows])
-
-    def _nests(self, time: SSAValue, first: int, end: int) -> None:
-        """Emit the rows that run at one time. Consecutive nests that begin and end together share a test."""
-        numbered = zip(self.run.nests, self.lags, strict=True)
-        for (lag, rows), group in groupby(numbered, key=lambda each: (each[1], each[0].rows)):
-            nests = [nest for nest, _ in group]
-            if lag == first and lag + rows == end:
-                self._rows(nests, _minus(time, lag))
-                continue
-            row = _minus(time, lag)
-            body = Block()
-            insert(scf.IfOp(compare("ult", row, index(rows)), [], Region(body)))
-            with emitting(InsertPoint.at_end(body), current_location()):
-                self._rows(nests, row)
-                insert(scf.YieldOp())
-
-    def _rows(self, nests: Sequence[ShiftedNest], row: SSAValue) -> None:
-        for nest in nests:
-            for whole, combiner in nest.sums.items():
-                neutral = number(combiner.neutral_number, combiner.element)
-                insert(memref.StoreOp.get(neutral, self.sums[whole][0], []))
-            accesses = iter(nest.accesses)
-            operands = [
-                self._row(next(accesses), row) if isinstance(value.type, MemRefType) else value
-                for value in nest.op.operands
-            ]
-            regions = [region.clone() for region in nest.op.regions]
-            insert(rebuilt(nest.op, operands, [], regions)).location = nest.op.location
-            for whole in nest.sums:
-                cell, sums = self.sums[whole]
-                insert(memref.StoreOp.get(insert(memref.LoadOp.get(cell, [])).res, sums, [row]))
-
-    def _row(self, access: ShiftedAccess, row: SSAValue) -> SSAValue:
-        """One row of an operand."""
-        value, ring = access.value, self.rings.get(access.base)
-        if not access.has_rows:
-            return self.sums[value][0] if value in self.sums else value
-        if ring is None or access.shift is None:
-            return _part(value, [row, *[0] * len(shape_of(value)[1:])], shape_of(value), [1] * len(shape_of(value)))
-        place = insert(arith.RemUIOp(_plus(row, access.shift), index(shape_of(ring)[0]))).result
-        if value is access.base:
-            return _part(ring, [place, *[0] * len(shape_of(value)[1:])], shape_of(value), [1] * len(shape_of(value)))
-        view = value.owner
-        assert isinstance(view, memref.SubviewOp)
-        dynamic = iter(view.offsets)
-        given = [next(dynamic) if each == DYNAMIC_INDEX else each for each in view.static_offsets.get_values()]
-        return _part(ring, [place, *given[1:]], shape_of(value), view.static_strides.get_values())
-
-
-def _part(
-    memory: SSAValue, offsets: Sequence[SSAValue | int], shape: Sequence[int], strides: Sequence[int]
-) -> SSAValue:
-    """One row of a part of memory. shape: the shape of the part, with all its rows."""
-    type, sizes = memory.type, [1, *shape[1:]]
-    assert isinstance(type, MemRefType)
-    result = memref.SubviewOp.infer_result_type(type, offsets, sizes, strides)
-    return insert(memref.SubviewOp.get(memory, offsets, sizes, strides, result)).results[0]
-
-
-def _minus(value: SSAValue, other: int) -> SSAValue:
-    return insert(arith.SubiOp(value, index(other))).result if other else value
-
-
-def _plus(value: SSAValue, other: int) -> SSAValue:
-    return insert(arith.AddiOp(value, index(other))).result if other else value
+        if not run.is_worthwhile(lags, self.least, self.step):
+            return
+        if not self.parallel or run.work < 2 * self.work:
+            StaggeredLoop(run, lags).emit()
+        elif (strips := strips_of(run, lags, self.work)) is not None:
+            StaggeredLoop(run, lags, strips).emit()

@@ -48,7 +48,8 @@ class ShiftedAccess:
     """An operand of a nest.
 
     base: the memory that contains it. has_rows: whether row i of the nest touches only row i of the operand. shift: the
-    row of `base` that row 0 of the nest touches; None if a row of the nest may touch any row of `base`.
+    row of `base` that row 0 of the nest touches; None if a row of the nest may touch any row of `base`. is_read: whether
+    the nest needs the old contents.
     """
 
     value: SSAValue
@@ -56,6 +57,7 @@ class ShiftedAccess:
     has_rows: bool
     shift: int | None
     is_written: bool
+    is_read: bool
 
     @property
     def bytes(self) -> int:
@@ -101,7 +103,8 @@ def shifted_nest_of(op: Operation) -> ShiftedNest | None:
         if is_written and value not in sums and (shift is None or len(shape) < 2):
             return None
         rows = shape[0] if has_rows else rows
-        accesses.append(ShiftedAccess(value, base, has_rows, shift, is_written))
+        is_read = not is_written or (isinstance(op, GenericOp) and op.body.block.args[place].uses.get_length() > 0)
+        accesses.append(ShiftedAccess(value, base, has_rows, shift, is_written, is_read))
     return ShiftedNest(op, rows, tuple(accesses), sums) if rows > 0 else None
 
 
@@ -261,16 +264,20 @@ class StaggeredRun:
         windows = {base: max(times) - min(times) + 1 for base, times in reached.items()}
         return {base: shape_of(base)[0] if base in self.whole else rows for base, rows in windows.items()}
 
-    def rings(self, lags: Sequence[int]) -> dict[SSAValue, int]:
-        """The memory that only the run uses, with the number of rows that it has to keep."""
+    def own(self, lags: Sequence[int]) -> dict[SSAValue, int]:
+        """The memory that only the run uses, with the number of its rows that are in use at one time."""
         ops = {nest.op for nest in self.nests}
         block = self.nests[0].op.parent
         return {
-            base: rows
+            base: min(rows, shape_of(base)[0])
             for base, rows in self.windows(lags).items()
             if isinstance(base.owner, memref.AllocOp) and base.owner.parent is block
-            if rows < shape_of(base)[0] and all(op in ops for op in _users(base))
+            if all(op in ops for op in _users(base))
         }
+
+    def rings(self, lags: Sequence[int]) -> dict[SSAValue, int]:
+        """The memory that only the run uses and that can have fewer rows, with their number."""
+        return {base: rows for base, rows in self.own(lags).items() if rows < shape_of(base)[0]}
 
     def is_worthwhile(self, lags: Sequence[int], least: int, step: int) -> bool:
         """Whether nests need earlier rows of one another, and the run spares enough memory traffic.

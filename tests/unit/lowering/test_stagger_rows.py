@@ -13,6 +13,7 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 
 import mlirad
+from mlirad.lowering.to_buffers import staggered_strips
 from mlirad.lowering.to_buffers.bufferize import Bufferize
 from mlirad.lowering.to_buffers.plan_arena import PlanArena
 from mlirad.lowering.to_buffers.stagger_rows import StaggerRows
@@ -149,14 +150,14 @@ class RandomStencils:
         self.arrays.append(name)
 
 
-def check(seed: int) -> int:
+def check(seed: int, *, parallel: bool = False) -> int:
     """The number of loops over rows."""
     module = parse(RandomStencils(seed).text)
     random = np.random.default_rng(seed)
     args = [random.integers(-9, 9, SHAPE) for _ in range(ARGUMENTS)]
     expected = Machine(module, seed).run(*args)
     after = module.clone()
-    for each in (Bufferize(), StaggerRows(), PlanArena()):
+    for each in (Bufferize(), StaggerRows(parallel=parallel, work=1), PlanArena()):
         each.apply(Context(), after)
     after.verify()
     verify_dominance(after)
@@ -169,6 +170,13 @@ def check(seed: int) -> int:
 def test_random_stencils(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StaggeredRun, "is_worthwhile", lambda *_: True)
     assert sum(map(check, range(25))) > 15
+
+
+def test_random_stencils_in_strips(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strips run in any order, and a strip finds garbage in its memory."""
+    monkeypatch.setattr(StaggeredRun, "is_worthwhile", lambda *_: True)
+    monkeypatch.setattr(staggered_strips, "_AGAIN", 0)
+    assert sum([check(seed, parallel=True) for seed in range(50)]) > 15
 
 
 def limited(x: Any, c: Any) -> Any:
