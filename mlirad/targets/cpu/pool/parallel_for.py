@@ -54,6 +54,8 @@ entry:
   store ptr %ctx, ptr %ctx.p, align 8
   %left.p = {field("is.left")}
   store i64 0, ptr %left.p, align 8
+  %sleepers.p = {field("sleepers")}
+  store i64 0, ptr %sleepers.p, align 8
   %is.few = icmp slt i64 %count, 2
   br i1 %is.few, label %small, label %share
 small:
@@ -67,8 +69,6 @@ share:
   store i64 %count, ptr %count.p, align 8
   %own.p = {field("own")}
   store i64 0, ptr %own.p, align 8
-  %sleepers.p = {field("sleepers")}
-  store i64 0, ptr %sleepers.p, align 8
   %share.count.p = {field("share.count")}
   store i64 %most, ptr %share.count.p, align 8
   br label %divide
@@ -164,6 +164,7 @@ entry:
   %share.count.p = {field("share.count")}
   %share.count = load i64, ptr %share.count.p, align 8
   %left.p = {field("is.left")}
+  %own.p = {field("own")}
   %is.caller = icmp eq i64 %me, 0
   br label %share
 share:
@@ -191,7 +192,7 @@ block:
   br i1 %is.caller, label %poll, label %ask
 poll:
   %budget = call i64 @{PARALLEL_POLL}(ptr %job)
-  call void @{CONSIDER_WAKING}(ptr %job)
+  %ended = atomicrmw add ptr %own.p, i64 1 monotonic
   br label %ask
 empty:
   %more = add i64 %tried, 1
@@ -213,6 +214,7 @@ entry:
 look:
   %ctx.p = {field("context")}
   %ctx = load ptr, ptr %ctx.p, align 8
+  call void @{CONSIDER_WAKING}(ptr %job)
   %budget = call i64 @mlirad.poll(ptr %ctx)
   %is.quiet = icmp ne i64 %budget, 0
   br i1 %is.quiet, label %go, label %raised

@@ -17,7 +17,8 @@ ROOM = 128
 
 _SHARE = "{ i64, i64 }"  # a share of the blocks: the next block, which an atomic add claims, and the end
 # `is.left` is set by the caller when it gives up; `seats` and `running` are
-# guarded by the mutex; `sleepers` is the number of workers that could be woken, `own` counts the caller's blocks.
+# guarded by the mutex; `sleepers` is the number of workers that could be woken, `own` counts the blocks that
+# the caller has run.
 _FIELDS = {
     "task": "ptr",
     "captured": "ptr",

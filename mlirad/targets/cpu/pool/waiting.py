@@ -28,7 +28,8 @@ MAY_SPIN = "may.spin"
 SPIN = "spin"
 """Reads a place until its number is not the given one, workers are to stop, or SPINNING nanoseconds have passed."""
 CONSIDER_WAKING = "consider.waking"
-"""Called by the caller after a block: wakes workers if the rest, with what it has just done alone, takes long."""
+"""Called after and within a block: wakes workers if the blocks that the caller has not begun, with what it has just done
+alone, take long. The block that it is at takes at least the time that has passed."""
 
 SPINNING = 100_000
 _WORTH_WAKING = 2 * SPINNING  # nanoseconds of work: about twice what it takes until a sleeping worker has begun
@@ -117,14 +118,13 @@ done:
 define internal void @{CONSIDER_WAKING}(ptr %job) nounwind noinline {{
 entry:
   %sleepers.p = {field("sleepers")}
-  %sleepers = load i64, ptr %sleepers.p, align 8
+  %sleepers = load atomic i64, ptr %sleepers.p monotonic, align 8
   %is.none = icmp eq i64 %sleepers, 0
   br i1 %is.none, label %done, label %estimate
 estimate:
   %own.p = {field("own")}
-  %own.before = load i64, ptr %own.p, align 8
-  %own = add i64 %own.before, 1
-  store i64 %own, ptr %own.p, align 8
+  %ended = load atomic i64, ptr %own.p monotonic, align 8
+  %own = add i64 %ended, 1
   %count.p = {field("count")}
   %count = load i64, ptr %count.p, align 8
   %rest = sub i64 %count, %own
@@ -141,7 +141,7 @@ estimate:
   %is.worth.it = and i1 %is.long, %is.known
   br i1 %is.worth.it, label %wake, label %done
 wake:
-  store i64 0, ptr %sleepers.p, align 8
+  store atomic i64 0, ptr %sleepers.p monotonic, align 8
   call void @{ENTER}(ptr @mutex)
   %told = call i32 @pthread_cond_broadcast(ptr @is.work)
   %left = call i32 @pthread_mutex_unlock(ptr @mutex)
