@@ -8,6 +8,8 @@ growable segments.
 Buffers that may become one another (carried by a loop, from either branch of an `if`, views) have one common lifetime.
 A buffer used in a loop in which it was not created lives through the whole loop. Buffers with disjoint lifetimes may
 share memory.
+
+A buffer that is allocated in an scf.parallel has a place in each of its blocks, `mlirad.block_bytes` apart.
 """
 
 from __future__ import annotations
@@ -16,15 +18,17 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import groupby
 from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.analysis.bounds import noted_bound
+from mlirad.analysis.constants import constant_int
 from mlirad.analysis.groups import Groups
 from mlirad.analysis.loops import Carries, block_of, terminator
 from mlirad.analysis.memory import is_linalg
@@ -35,6 +39,7 @@ from mlirad.xdsl_support.traversal import ops_of
 
 OFFSET = "mlirad.offset"
 SIZE = "mlirad.arena_size"
+BLOCK = "mlirad.block_bytes"
 ALIGNMENT = 64
 
 
@@ -80,9 +85,38 @@ class PlanArena(ModulePass):
 def plan(function: func.FuncOp) -> None:
     lives = Lives(function.body.block)
     arena = Arena()
-    for alloc, begin, end in lives.placeable():
-        alloc.attributes[OFFSET] = attribute_of(arena.place(needed_bytes(alloc), begin, end))
+    for parallel, group in groupby(lives.placeable(), key=lambda each: _parallel_around(each[0])):
+        if parallel is None:
+            for alloc, begin, end in group:
+                alloc.attributes[OFFSET] = attribute_of(arena.place(needed_bytes(alloc), begin, end))
+        else:
+            _plan_blocks(parallel, list(group), arena)
     function.attributes[SIZE] = attribute_of(arena.size)
+
+
+def _parallel_around(op: Operation) -> scf.ParallelOp | None:
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, scf.ParallelOp):
+        parent = parent.parent_op()
+    return parent
+
+
+def _plan_blocks(parallel: scf.ParallelOp, allocs: list[tuple[memref.AllocOp, int, int]], arena: Arena) -> None:
+    """Place the buffers of all blocks, which threads run at the same time, next to one another."""
+    inside = Arena()
+    offsets = [inside.place(needed_bytes(alloc), begin, end) for alloc, begin, end in allocs]
+    first, last, step = (constant_int(each[0]) for each in (parallel.lowerBound, parallel.upperBound, parallel.step))
+    assert first == 0 and last is not None and step == 1, "blocks with memory of their own are numbered"
+    start = arena.place(last * inside.size, allocs[0][1], max([end for _, _, end in allocs]))
+    for (alloc, _, _), offset in zip(allocs, offsets, strict=True):
+        alloc.attributes[OFFSET] = attribute_of(start + offset)
+        alloc.attributes[BLOCK] = attribute_of(inside.size)
+
+
+def block_bytes_of(alloc: Operation) -> tuple[int, scf.ParallelOp] | None:
+    """For a buffer that each block of a parallel loop has: how far their places are apart, and the loop."""
+    apart, parallel = alloc.attributes.get(BLOCK), _parallel_around(alloc)
+    return (apart.value.data, parallel) if isinstance(apart, IntegerAttr) and parallel is not None else None
 
 
 def needed_bytes(alloc: memref.AllocOp) -> int:

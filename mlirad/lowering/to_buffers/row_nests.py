@@ -191,10 +191,12 @@ def read_by(op: Operation) -> Iterator[SSAValue]:
 
 
 def loop_sizes(op: GenericOp) -> dict[int, int]:
-    """The sizes of the loops of a nest over arrays of static size."""
+    """The sizes of the loops of a nest over arrays of static size: of those along an axis of an operand."""
     sizes: dict[int, int] = {}
     for value, attribute in zip(op.operands, op.indexing_maps.data, strict=True):
-        sizes |= dict(zip(dims_of(attribute.data) or (), shape_of(value), strict=True))
+        for each, size in zip(attribute.data.results, shape_of(value), strict=False):
+            if isinstance(each, AffineDimExpr):
+                sizes[each.position] = size
     return sizes
 
 

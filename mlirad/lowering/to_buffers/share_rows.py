@@ -196,23 +196,10 @@ class _Blocks:
         body = parallel_body(self.strips)
         (strip,) = body.args
         with emitting(InsertPoint.at_end(body), current_location()):
-            first = insert(arith.MuliOp(strip, index(each))).result
-            end = insert(arith.MinSIOp(insert(arith.AddiOp(first, index(each))).result, index(count))).result
-            sums = {whole: self._sums_of(strip, whole) for whole in self.columns}
+            first, end = strip_of(strip, each, count)
+            sums = {whole: cleared_part(array, strip, combiner) for whole, (array, combiner) in self.columns.items()}
             self._loop(first, end, insert(arith.MuliOp(strip, index(self.size))).result, sums)
             insert(scf.ReduceOp())
-
-    def _sums_of(self, strip: SSAValue, whole: SSAValue) -> SSAValue:
-        """Where a strip adds up its rows, cleared."""
-        array, combiner = self.columns[whole]
-        shape = shape_of(whole)
-        strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
-        result = MemRefType(combiner.element, shape, StridedLayoutAttr(strides, None))
-        offsets = [strip, *[0] * len(shape)]
-        view = memref.SubviewOp.get(array, offsets, [1, *shape], [1] * len(offsets), result)
-        made = insert(view).results[0]
-        insert(FillOp([number(combiner.neutral_number, combiner.element)], [made], []))
-        return made
 
     def _loop(self, first: SSAValue, end: SSAValue, place: SSAValue, sums: dict[SSAValue, SSAValue]) -> None:
         """The blocks from one up to another. place: the first row of the memory that they have. sums: see `_nests`."""
@@ -350,6 +337,24 @@ def cell_of(array: SSAValue, place: SSAValue) -> SSAValue:
     assert isinstance(array.type, MemRefType)
     result = MemRefType(array.type.element_type, [], StridedLayoutAttr([], None))
     return insert(memref.SubviewOp.get(array, [place], [1], [1], result)).results[0]
+
+
+def cleared_part(array: SSAValue, strip: SSAValue, combiner: Combiner) -> SSAValue:
+    """The part of an array in which a strip adds up, cleared. The first axis of the array is along the strips."""
+    shape = shape_of(array)[1:]
+    strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    result = MemRefType(combiner.element, shape, StridedLayoutAttr(strides, None))
+    offsets = [strip, *[0] * len(shape)]
+    view = memref.SubviewOp.get(array, offsets, [1, *shape], [1] * len(offsets), result)
+    made = insert(view).results[0]
+    insert(FillOp([number(combiner.neutral_number, combiner.element)], [made], []))
+    return made
+
+
+def strip_of(strip: SSAValue, length: int, count: int) -> tuple[SSAValue, SSAValue]:
+    """The first of `length` numbers below `count` that are a strip's, and the end."""
+    first = insert(arith.MuliOp(strip, index(length))).result
+    return first, insert(arith.MinSIOp(insert(arith.AddiOp(first, index(length))).result, index(count))).result
 
 
 def parallel_body(count: int) -> Block:

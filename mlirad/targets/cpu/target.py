@@ -177,8 +177,10 @@ def _bufferized(parallel: bool) -> list[ModulePass]:
     from mlirad.lowering.to_buffers.plan_arena import PlanArena
     from mlirad.lowering.to_buffers.share_rows import ShareRows
     from mlirad.lowering.to_buffers.stagger_rows import StaggerRows
+    from mlirad.lowering.trips.share_trips import ShareTrips
 
-    return [Bufferize(), StaggerRows(parallel=parallel), ShareRows(parallel=parallel), PlanArena()]
+    shared = [StaggerRows(parallel=parallel), ShareRows(parallel=parallel), ShareTrips(parallel=parallel)]
+    return [Bufferize(), *shared, PlanArena()]
 
 
 def _loops(vector_bytes: int, parallel: bool, fastmath: bool) -> list[ModulePass]:

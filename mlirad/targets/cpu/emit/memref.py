@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirad.errors import TargetError
+from mlirad.lowering.to_buffers.plan_arena import block_bytes_of
 from mlirad.targets.cpu.call_context import MEMORY_ERROR
 from mlirad.targets.cpu.emit.descriptor import (
     MemRef,
@@ -163,8 +164,12 @@ def _in_arena(e: FunctionEmitter, op: Operation) -> str | None:
     offset = op.attributes.get("mlirad.offset")
     if not isinstance(offset, IntegerAttr):
         return None
-    bytes = offset.value.data
-    return e.assign(f"getelementptr inbounds i8, ptr %arena, i64 {bytes}") if bytes else "%arena"
+    bytes = str(offset.value.data)
+    if (blocks := block_bytes_of(op)) is not None:
+        apart, parallel = blocks
+        before = e.assign(f"mul nuw nsw i64 {e.word(parallel.body.block.args[0])}, {apart}")
+        bytes = e.assign(f"add nuw nsw i64 {before}, {bytes}")
+    return "%arena" if bytes == "0" else e.assign(f"getelementptr inbounds i8, ptr %arena, i64 {bytes}")
 
 
 def emit_alloca(e: FunctionEmitter, op: memref.AllocaOp) -> None:

@@ -13,6 +13,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.errors import TargetError
+from mlirad.lowering.to_buffers.plan_arena import BLOCK
 from mlirad.targets.cpu.call_context import PARALLEL_FOR
 from mlirad.targets.cpu.emit import polling
 from mlirad.targets.cpu.emit.descriptor import MemRef, is_literal, to_parts
@@ -45,6 +46,8 @@ def _captured(e: FunctionEmitter, op: scf.ParallelOp) -> dict[str, str]:
                 made.update(block.args)
     found: dict[str, str] = {}
     for inner in ops:
+        if BLOCK in inner.attributes:
+            found["%arena"] = "ptr"
         for operand in inner.operands:
             if operand not in made:
                 found |= dict(_parts(e, operand))
