@@ -200,7 +200,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "frontend/interpreter": ("", "text", "statements", "calls", "loops"),
     "autodiff": ("", "tape", "requests"),
     "autodiff/tape": ("decision", ""),
-    "lowering": ("", "clean_up", "layouts", "planes", "to_linalg", "to_buffers", "to_loops", "registers"),
+    "lowering": ("", "clean_up", "layouts", "planes", "to_linalg", "to_buffers", "trips", "to_loops", "registers"),
 }
 FILES_IN_A_FOLDER, METHODS_OF_A_CLASS = 20, 60
 

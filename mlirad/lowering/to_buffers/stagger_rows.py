@@ -32,8 +32,8 @@ class StaggerRows(ModulePass):
     In the example the second nest reads two rows of `%e`, so it runs one row behind the first, and `%e` keeps two rows.
 
     least: the smallest size in bytes of all arrays together. step: the fewest bytes that each nest touches at a time.
-    parallel: whether threads share runs with work for two threads, in strips of rows; a run that has no strips then stays
-    nest by nest, which threads share one by one. work: the least work that a thread takes at a time.
+    parallel: whether threads share runs with work for two threads, in strips of rows; the nests of a run that has no
+    strips stay apart, and threads share them one by one. work: the least work that a thread takes at a time.
 
     Before:
 

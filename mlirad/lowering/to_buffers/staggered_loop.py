@@ -1,7 +1,7 @@
 """Builds the loop over the rows of a run of staggered nests, or the parallel loop over its strips.
 
-Reads: a `StaggeredRun` with its lags, and its `Strips` if threads share it. Writes: the loop, with the nests on subviews
-of one row. Leaves: none of the nests of the run, nor memory that only they use.
+Reads: a `StaggeredRun` with its lags, and its `Strips` if threads share it. Writes: the loop, with the nests on
+subviews of one row. Leaves: none of the nests of the run, nor memory that only they use.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class _Turn:
 class _Strip:
     """The memory of a strip, or of the whole loop.
 
-    places: for each ring, its first row, if it is not row 0. cells: for each sum of all elements, the sum of the current
-    row. elsewhere: where rows that are another strip's are written, for each operand that others see.
+    places: for each ring, its first row, if it is not row 0. cells: for each sum of all elements, the sum of the
+    current row. elsewhere: where rows that are another strip's are written, for each operand that others see.
     """
 
     places: Mapping[SSAValue, SSAValue]
@@ -100,11 +100,11 @@ class StaggeredLoop:
             shape = [rows * (strips[0] if strips else 1), *shape_of(base)[1:]]
             self.rings[base] = allocated(base.type.element_type, shape), rows
             self.rings[base][0].name_hint = base.name_hint
-        for number, nest in enumerate(self.run.nests):
+        for place, nest in enumerate(self.run.nests):
             for whole, combiner in nest.sums.items():
                 self.cells[whole] = allocated(combiner.element, strips)
                 self.sums[whole] = allocated(combiner.element, [nest.rows])
-            if self.strips is not None and self.strips.spans[number].is_again:
+            if self.strips is not None and self.strips.spans[place].is_again:
                 for each in nest.accesses:
                     type = each.value.type
                     if each.shift is not None and each.is_written and each.base not in self.rings:

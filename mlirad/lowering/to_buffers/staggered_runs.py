@@ -48,8 +48,8 @@ class ShiftedAccess:
     """An operand of a nest.
 
     base: the memory that contains it. has_rows: whether row i of the nest touches only row i of the operand. shift: the
-    row of `base` that row 0 of the nest touches; None if a row of the nest may touch any row of `base`. is_read: whether
-    the nest needs the old contents.
+    row of `base` that row 0 of the nest touches; None if a row of the nest may touch any row of `base`. is_read:
+    whether the nest needs the old contents.
     """
 
     value: SSAValue

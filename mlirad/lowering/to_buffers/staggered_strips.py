@@ -1,7 +1,7 @@
 """Finds how threads can share a run of staggered nests: strips of rows, each with memory of its own.
 
-Reads: a `StaggeredRun` with its lags. Writes: nothing. Leaves: runs that update, row by row, memory that others see, and
-read further rows of it: a strip would need rows that another strip overwrites.
+Reads: a `StaggeredRun` with its lags. Writes: nothing. Leaves: runs that update, row by row, memory that others see,
+and read further rows of it: a strip would need rows that another strip overwrites.
 
 A strip runs all nests from one time to another. What it needs from earlier times in memory that only the run uses, it
 computes again. Each row of memory that others see is accessed by one strip only, so the nests that access such memory

@@ -1,1 +1,1 @@
-"""Loops of the user that threads share: which loops these are, and how their trips are divided."""
+"""VERBS on memrefs: loops whose trips threads share."""

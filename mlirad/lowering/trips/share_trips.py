@@ -72,6 +72,36 @@ class ShareTrips(ModulePass):
 
     After `mlirad-share-trips{parallel=true work=140}`:
 
+        func.func @f(%x: memref<4x8xf64>, %y: memref<4x8xf64>) {
+          %zero = arith.constant 0 : index
+          %four = arith.constant 4 : index
+          %one = arith.constant 1 : index
+          %0 = arith.constant 0 : index
+          %1 = arith.constant 2 : index
+          %2 = arith.constant 1 : index
+          "scf.parallel"(%0, %1, %2) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
+          ^bb0(%3: index):
+            %4 = arith.constant 2 : index
+            %5 = arith.muli %3, %4 : index
+            %6 = arith.constant 2 : index
+            %7 = arith.addi %5, %6 : index
+            %8 = arith.constant 4 : index
+            %9 = arith.minsi %7, %8 : index
+            scf.for %i = %5 to %9 step %one {
+              %v = memref.subview %x[%i, 0] [1, 8] [1, 1] : memref<4x8xf64> to memref<8xf64, strided<[1], offset: ?>>
+              %w = memref.subview %y[%i, 0] [1, 8] [1, 1] : memref<4x8xf64> to memref<8xf64, strided<[1], offset: ?>>
+              linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>],
+                              iterator_types = ["parallel"]}
+                  ins(%v : memref<8xf64, strided<[1], offset: ?>>) outs(%w : memref<8xf64, strided<[1], offset: ?>>) {
+              ^bb0(%a: f64, %old: f64):
+                %b = arith.addf %a, %a : f64
+                linalg.yield %b : f64
+              }
+            }
+            scf.reduce
+          }) : (index, index, index) -> ()
+          func.return
+        }
     """
 
     name = "mlirad-share-trips"
@@ -122,8 +152,10 @@ def _nests(block: Block) -> list[int]:
 
 
 def _work(op: Operation) -> int:
-    is_product = isinstance(op, GenericOp) and body_of(op.body.block).is_multiply_add
-    return prod(loop_sizes(op).values()) if is_product else work_of(op)
+    """The cost of a nest. A multiplication of a product costs 1: its operands are in registers."""
+    if isinstance(op, GenericOp) and body_of(op.body.block).is_multiply_add:
+        return prod(loop_sizes(op).values())
+    return work_of(op)
 
 
 def _has_room(loop: scf.ForOp, memory: TripMemory, strips: int) -> bool:

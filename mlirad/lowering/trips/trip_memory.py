@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from mlirad.analysis.constants import constant_int
 from mlirad.analysis.loops import block_of
 from mlirad.analysis.trip_forms import Form, Opaque, Term, Trip, linear
 from mlirad.dialect.core.effect_table import is_removable
@@ -98,7 +97,9 @@ class TripMemory:
 
     def _takes_nest(self, op: GenericOp | FillOp) -> bool:
         body = op.body.block.ops if isinstance(op, GenericOp) else ()
-        if not all(self._access(each.memref, None, is_written=False) for each in body if isinstance(each, memref.LoadOp)):
+        if not all(
+            self._access(each.memref, None, is_written=False) for each in body if isinstance(each, memref.LoadOp)
+        ):
             return False
         summed: set[SSAValue] = set()
         for place, out in enumerate(op.outputs):
@@ -171,7 +172,7 @@ class TripMemory:
         return None
 
     def _moving(self, index: SSAValue) -> Form | None:
-        """The form of an index that moves with the loop's counter, and else consists of numbers from before the loop."""
+        """The form of an index that moves with the loop's counter, and needs nothing else that changes in the loop."""
         form = linear(index)
         if Trip(self.loop) not in form.terms or not all(map(self._is_known, form.terms)):
             return None

@@ -58,3 +58,25 @@ func.func public @scale(%x: memref<4x?xf64>, %n: index) {
   }) : (index, index, index) -> ()
   func.return
 }
+
+// Each block has a place for its own memory in the arena, which the task gets from the caller.
+// CHECK:      define internal void @"mlirad.blocks.own.parallel[[O:[0-9]+]]"({{.*}}ptr %arena{{.*}})
+// CHECK:        %[[K:.*]] = add nsw i64 0, %{{.*}}
+// CHECK:        %[[BEFORE:.*]] = mul nuw nsw i64 %[[K]], 192
+// CHECK:        %[[PLACE:.*]] = add nuw nsw i64 %[[BEFORE]], 64
+// CHECK:        getelementptr inbounds i8, ptr %arena, i64 %[[PLACE]]
+func.func public @own(%x: memref<4xf64>) attributes {mlirad.arena_size = 832 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  "scf.parallel"(%c0, %c4, %c1) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
+  ^bb0(%k: index):
+    %a = memref.alloc() {mlirad.offset = 64 : i64, mlirad.block_bytes = 192 : i64} : memref<4xf64>
+    %v = memref.load %x[%k] : memref<4xf64>
+    memref.store %v, %a[%k] : memref<4xf64>
+    %w = memref.load %a[%k] : memref<4xf64>
+    memref.store %w, %x[%k] : memref<4xf64>
+    scf.reduce
+  }) : (index, index, index) -> ()
+  func.return
+}

@@ -28,8 +28,8 @@ MAY_SPIN = "may.spin"
 SPIN = "spin"
 """Reads a place until its number is not the given one, workers are to stop, or SPINNING nanoseconds have passed."""
 CONSIDER_WAKING = "consider.waking"
-"""Called after and within a block: wakes workers if the blocks that the caller has not begun, with what it has just done
-alone, take long. The block that it is at takes at least the time that has passed."""
+"""Called after and within a block: wakes workers if the blocks that the caller has not begun take long, with what it
+has just done alone. The block that it is at takes at least the time that has passed."""
 
 SPINNING = 100_000
 _WORTH_WAKING = 2 * SPINNING  # nanoseconds of work: about twice what it takes until a sleeping worker has begun
