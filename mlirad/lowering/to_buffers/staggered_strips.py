@@ -28,7 +28,7 @@ _AGAIN_IN_TWO = 4
 
 
 @dataclass(frozen=True)
-class Span:
+class StripSpan:
     """When a strip runs a nest: `first` and `last` are times after the strip's own first and last time.
 
     own: the same for the rows that this strip alone computes, which others may see; None if nobody else sees any.
@@ -51,7 +51,7 @@ class Strips:
     count: int
     begin: int
     length: int
-    spans: tuple[Span, ...]
+    spans: tuple[StripSpan, ...]
 
 
 def strips_of(run: StaggeredRun, lags: Sequence[int], work: int) -> Strips | None:
@@ -83,7 +83,7 @@ def _work_of_rows(nest: ShiftedNest, rows: int) -> int:
 
 @dataclass
 class _Spans:
-    """seen: the written memory that others see. inside: the memory that only the run uses. owns: `Span.own` by nest.
+    """seen: the written memory that others see. inside: the memory that only the run uses. owns: `StripSpan.own` by nest.
 
     needed: for memory inside, the first and last rows that later nests of a strip need, compared with its times.
     """
@@ -95,13 +95,13 @@ class _Spans:
     owns: dict[int, int] = field(default_factory=dict)
     needed: dict[SSAValue, tuple[int, int]] = field(default_factory=dict)
 
-    def all(self) -> tuple[Span, ...] | None:
+    def all(self) -> tuple[StripSpan, ...] | None:
         """From the last nest to the first: a nest computes what later nests need."""
         spans = [self._span(number) for number in reversed(range(len(self.nests)))]
         found = [each for each in reversed(spans) if each is not None]
         return tuple(found) if len(found) == len(self.nests) else None
 
-    def _span(self, number: int) -> Span | None:
+    def _span(self, number: int) -> StripSpan | None:
         nest, accesses = self.nests[number], self._accesses(number)
         needed = [(self.needed[each.base], at) for each, at in accesses if each.is_written and each.base in self.needed]
         firsts, lasts = [first + at for (first, _), at in needed], [last + at for (_, last), at in needed]
@@ -110,7 +110,7 @@ class _Spans:
             return None
         own = self.owns.get(number)
         ends = [] if own is None else [own]
-        span = Span(min(firsts + ends), max(lasts + ends), own)
+        span = StripSpan(min(firsts + ends), max(lasts + ends), own)
         if span.is_again and not self._may_run_again(nest):
             return None
         for each, at in accesses:

@@ -26,7 +26,7 @@ from mlirad.xdsl_support.effects import is_terminator
 
 
 @dataclass(frozen=True)
-class Slice:
+class TripSlice:
     """The part of memory that a trip accesses: `length` places along an axis of `source`, from `start` on."""
 
     source: SSAValue
@@ -52,7 +52,7 @@ class TripMemory:
     """
 
     loop: scf.ForOp
-    slices: dict[SSAValue, list[Slice | None]] = field(default_factory=dict)
+    slices: dict[SSAValue, list[TripSlice | None]] = field(default_factory=dict)
     written: set[SSAValue] = field(default_factory=set)
     sums: dict[SSAValue, list[TripSum]] = field(default_factory=dict)
 
@@ -131,7 +131,7 @@ class TripMemory:
     def _takes_operand(self, value: SSAValue, *, is_written: bool) -> bool:
         return self._access(value, self._slice(value), is_written=is_written)
 
-    def _access(self, value: SSAValue, slice: Slice | None, *, is_written: bool) -> bool:
+    def _access(self, value: SSAValue, slice: TripSlice | None, *, is_written: bool) -> bool:
         base = base_of(value)
         if base is None or (is_written and isinstance(base.owner, memref.GetGlobalOp)):
             return False
@@ -148,9 +148,9 @@ class TripMemory:
         around = block_of(value).parent_op()
         return around is not None and self.loop.is_ancestor(around)
 
-    def _slice(self, value: SSAValue) -> Slice | None:
+    def _slice(self, value: SSAValue) -> TripSlice | None:
         """The slice that a view belongs to: the outermost view whose start moves with the loop's counter."""
-        found: Slice | None = None
+        found: TripSlice | None = None
         while isinstance(view := value.owner, MEMREF_VIEWS) and self._is_inside(value):
             if isinstance(view, memref.SubviewOp):
                 dynamic = iter(view.offsets)
@@ -159,16 +159,16 @@ class TripMemory:
                 for axis, (start, size, stride) in enumerate(zip(starts, sizes, strides, strict=True)):
                     form = None if start is None or DYNAMIC_INDEX in (size, stride) else self._moving(start)
                     if form is not None and not self._is_inside(view.source):
-                        found = Slice(*_before_reshapes(view.source, axis), form, (size - 1) * stride + 1)
+                        found = TripSlice(*_before_reshapes(view.source, axis), form, (size - 1) * stride + 1)
             value = view.operands[0]
         return found
 
-    def _element(self, memory: SSAValue, indices: Sequence[SSAValue]) -> Slice | None:
+    def _element(self, memory: SSAValue, indices: Sequence[SSAValue]) -> TripSlice | None:
         if self._is_inside(memory):
             return self._slice(memory)
         for axis, index in enumerate(indices):
             if (form := self._moving(index)) is not None:
-                return Slice(*_before_reshapes(memory, axis), form, 1)
+                return TripSlice(*_before_reshapes(memory, axis), form, 1)
         return None
 
     def _moving(self, index: SSAValue) -> Form | None:
@@ -183,7 +183,7 @@ class TripMemory:
             return term.axis is None and not self._is_inside(term.value)
         return term.loop is self.loop or term.loop.is_ancestor(self.loop)
 
-    def _are_apart(self, slices: list[Slice | None]) -> bool:
+    def _are_apart(self, slices: list[TripSlice | None]) -> bool:
         """Whether the slices of two trips have no place in common."""
         first = slices[0]
         if first is None:
