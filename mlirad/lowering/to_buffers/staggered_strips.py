@@ -83,9 +83,9 @@ def _work_of_rows(nest: ShiftedNest, rows: int) -> int:
 
 @dataclass
 class _Spans:
-    """seen: the written memory that others see. inside: the memory that only the run uses. owns: `StripSpan.own` by nest.
-
-    needed: for memory inside, the first and last rows that later nests of a strip need, compared with its times.
+    """seen: the written memory that others see. inside: the memory that only the run uses. owns: `StripSpan.own` of
+    nests. needed: for memory inside, the first and last rows that later nests of a strip need, compared with its
+    times.
     """
 
     nests: Sequence[ShiftedNest]

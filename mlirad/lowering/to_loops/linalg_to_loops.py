@@ -21,21 +21,22 @@ from xdsl.passes import ModulePass
 
 from mlirad.analysis import cost
 from mlirad.dialect.core.types import itemsize
-from mlirad.lowering.loop_body import Body, body_of
+from mlirad.lowering.loop_body import body_of
 from mlirad.lowering.loop_builder import LoopBuilder
 from mlirad.lowering.loop_constants import Constants, top_of
 from mlirad.lowering.rewriting import erase
 from mlirad.lowering.to_loops import parallel_nest
 from mlirad.lowering.to_loops.guarded_nest import GuardedNest, zero_terms_of
-from mlirad.lowering.to_loops.loop_nest import Nest, nest_of, simplify
+from mlirad.lowering.to_loops.loop_nest import nest_of, simplify
 from mlirad.lowering.to_loops.loop_schedule import schedule_of
+from mlirad.lowering.to_loops.matched_nest import MatchedNest
 from mlirad.lowering.to_loops.parallel_nest import cut_of, in_blocks
 from mlirad.lowering.to_loops.products.few_columns import FewColumns
-from mlirad.lowering.to_loops.products.matched_product import Contraction, match_contraction, needs_no_clear
+from mlirad.lowering.to_loops.products.matched_product import match_contraction, needs_no_clear
 from mlirad.lowering.to_loops.products.product_blocks import is_in_blocks, is_shared_in_blocks
 from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
 from mlirad.lowering.to_loops.products.shared_tiles import SharedTiles
-from mlirad.lowering.to_loops.products.windowed_factor import WindowedFactor, match_windowed
+from mlirad.lowering.to_loops.products.windowed_factor import match_windowed
 from mlirad.lowering.to_loops.repeated_nests import share_repeated
 from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS, SmallNests
 from mlirad.lowering.to_loops.vectorize import NestEmitter
@@ -175,7 +176,8 @@ def lower(
         is_first = is_large = is_by_threads = False
         windows = None
 
-        def emit(nest: Nest, body: Body, product: Contraction | None, windows: WindowedFactor | None) -> None:
+        def emit(part: MatchedNest) -> None:
+            nest, body, product, windows = part.nest, part.body, part.product, part.windows
             if product is not None and windows is None and FewColumns.is_for(product, nest, vector_bytes):
                 FewColumns(product, nest, vector_bytes, builder, is_first=is_first).emit()
             elif product is not None:
@@ -204,14 +206,15 @@ def lower(
             is_large = is_in_blocks(sizes, bytes, is_along_k=is_along_k)
             may_be_by_threads = parallel and is_large and windows is None
             is_by_threads = may_be_by_threads and is_shared_in_blocks(sizes, bytes, is_along_k=is_along_k)
-        cut = cut_of(nest, body, product, windows, builder) if parallel and not is_by_threads else None
+        whole = MatchedNest(nest, body, product, windows)
+        cut = cut_of(whole, builder) if parallel and not is_by_threads else None
         is_whole = cut is None or not cut.is_partial  # partial results are added to it
         has_own_tiles = shared is None or not shared.is_for(nest.sizes)
         if product is not None and clear is not None and is_whole and needs_no_clear(product, nest, has_own_tiles):
             is_first = True
             erase(clear)
         if cut is None:
-            emit(nest, body, product, windows)
+            emit(whole)
         else:
-            in_blocks(nest, body, product, windows, cut, builder, emit)
+            in_blocks(whole, cut, builder, emit)
     erase(op)

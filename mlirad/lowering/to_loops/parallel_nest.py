@@ -23,6 +23,7 @@ from mlirad.lowering.loop_body import Body
 from mlirad.lowering.loop_builder import Index, LoopBuilder
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand
 from mlirad.lowering.to_loops.loop_schedule import TILE, order_of
+from mlirad.lowering.to_loops.matched_nest import MatchedNest
 from mlirad.lowering.to_loops.partial_results import MOST_BLOCKS, make_partials, partial_results_of
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.register_tiles import BLOCK_ROWS
@@ -45,14 +46,13 @@ class Cut:
     is_partial: bool = False
 
 
-def cut_of(
-    nest: Nest, body: Body, product: Contraction | None, windows: WindowedFactor | None, builder: LoopBuilder
-) -> Cut | None:
-    """How to cut a nest; None to keep it whole. windows: the windows of an array that a factor consists of."""
+def cut_of(whole: MatchedNest, builder: LoopBuilder) -> Cut | None:
+    """How to cut a nest; None to keep it whole."""
+    nest, body, product = whole.nest, whole.body, whole.product
     if not _is_pure(body):
         return None
-    if product is not None and windows is not None:
-        return _cut_of_windows(nest, product, windows, builder)
+    if product is not None and whole.windows is not None:
+        return _cut_of_windows(nest, product, whole.windows, builder)
     point = body.cost_of_point(len(nest.operands))
     if product is not None:
         return _cut_of_product(nest, product, builder) or _partial_cut(nest, body, 1, builder)
@@ -166,27 +166,20 @@ def _cut(nest: Nest, d: int, point: int, unit: int, builder: LoopBuilder, work: 
     return Cut(d, least)
 
 
-Emit = Callable[[Nest, Body, Contraction | None, WindowedFactor | None], None]
+Emit = Callable[[MatchedNest], None]
 
 
-def in_blocks(
-    nest: Nest,
-    body: Body,
-    product: Contraction | None,
-    windows: WindowedFactor | None,
-    cut: Cut,
-    builder: LoopBuilder,
-    emit: Emit,
-) -> None:
+def in_blocks(whole: MatchedNest, cut: Cut, builder: LoopBuilder, emit: Emit) -> None:
     """Apply `emit` to the nest of each block, and to the nests that combine the results of a reduction."""
-    if product is not None and windows is not None:
-        return _windows_in_blocks(nest, body, product, windows, cut, builder, emit)
+    nest, body, product = whole.nest, whole.body, whole.product
+    if product is not None and whole.windows is not None:
+        return _windows_in_blocks(whole, product, whole.windows, cut, builder, emit)
     d, step = cut.dimension, cut.step
     size = nest.sizes[d]
     is_even = isinstance(size, int) and isinstance(step, int) and size % step == 0
     partials = None
     if cut.is_partial:
-        partials = make_partials(nest, body, d, step, builder, lambda nest, body: emit(nest, body, None, None))
+        partials = make_partials(nest, body, d, step, builder, lambda nest, body: emit(MatchedNest(nest, body)))
 
     def block(start: Index) -> None:
         count = step if is_even else builder.minimum(step, builder.subtract(size, start))
@@ -198,7 +191,7 @@ def in_blocks(
             partials.begin(start, outputs)
         starts = {**nest.starts, d: start}
         part = replace(nest, sizes=tuple(sizes), inputs=tuple(inputs), outputs=tuple(outputs), starts=starts)
-        emit(part, body, None if product is None else product.of(part), None)
+        emit(MatchedNest(part, body, None if product is None else product.of(part)))
 
     builder.parallel(size, step, block)
     if partials is not None:
@@ -206,15 +199,10 @@ def in_blocks(
 
 
 def _windows_in_blocks(
-    nest: Nest,
-    body: Body,
-    product: Contraction,
-    windows: WindowedFactor,
-    cut: Cut,
-    builder: LoopBuilder,
-    emit: Emit,
+    whole: MatchedNest, product: Contraction, windows: WindowedFactor, cut: Cut, builder: LoopBuilder, emit: Emit
 ) -> None:
     """Apply `emit` to the blocks of a product with windows. Its operands are not those of the nest: axes are merged."""
+    nest = whole.nest
     d, size = cut.dimension, nest.sizes[cut.dimension]
     is_even = isinstance(size, int) and isinstance(cut.step, int) and size % cut.step == 0
     is_along_windows = windows.is_left and d == product.i
@@ -226,7 +214,7 @@ def _windows_in_blocks(
         b, c = (_part(operand, d, start, count, builder) for operand in (product.b, product.c))
         read = replace(windows, first_row=start) if is_along_windows else windows
         part = replace(nest, sizes=sizes, starts={**nest.starts, d: start})
-        emit(part, body, replace(product, a=a, b=b, c=c), read)
+        emit(replace(whole, nest=part, product=replace(product, a=a, b=b, c=c), windows=read))
 
     builder.parallel(size, cut.step, block)
 
