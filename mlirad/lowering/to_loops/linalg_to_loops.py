@@ -32,6 +32,8 @@ from mlirad.lowering.to_loops.loop_schedule import schedule_of
 from mlirad.lowering.to_loops.matched_nest import MatchedNest
 from mlirad.lowering.to_loops.parallel_nest import cut_of, in_blocks
 from mlirad.lowering.to_loops.products.few_columns import FewColumns
+from mlirad.lowering.to_loops.products.finished_tiles import FinishedTiles
+from mlirad.lowering.to_loops.products.joined_nests import NestsBeside, joined, nests_beside
 from mlirad.lowering.to_loops.products.matched_product import match_contraction, needs_no_clear
 from mlirad.lowering.to_loops.products.product_blocks import is_in_blocks, is_shared_in_blocks
 from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
@@ -90,17 +92,22 @@ class LinalgToLoops(ModulePass):
             found = share_repeated(op, found)
         shared, small = SharedTiles.of(op, found), SmallNests()
         constants: dict[Block, Constants] = {}
+        beside = {inner: nests for inner in found if (nests := nests_beside(inner)) is not None}
 
         def build(structured: Operation) -> None:
             top = top_of(structured)
             if top not in constants:
                 constants[top] = Constants(top)
-            builder = LoopBuilder(structured, constants[top])
+            nests = beside.get(structured, NestsBeside())
+            builder = LoopBuilder(nests.after or structured, constants[top])
             builder.is_shared = self.parallel and _is_inside_parallel(structured)
-            lower(structured, builder, self.vector_bytes, self.parallel and not builder.is_shared, shared, small)
+            lower(structured, builder, self.vector_bytes, self.parallel and not builder.is_shared, shared, small, nests)
 
+        for product in beside:
+            build(product)
         for structured in found:
-            build(structured)
+            if structured.parent is not None and structured not in beside:
+                build(structured)
         for clear in clears:  # those that are left: a product may need none
             if self.parallel and clear.parent is not None and _is_worth_sharing(clear):
                 build(clear)
@@ -164,8 +171,10 @@ def lower(
     parallel: bool,
     shared: SharedTiles | None,
     small: SmallNests,
+    beside: NestsBeside,
 ) -> None:
-    """Replace one op by its loops. shared: tiles that it has in common with others. small: nests without loops."""
+    """Replace one op by its loops. shared: tiles that it has in common with others. small: nests without loops.
+    beside: nests that a product may compute as well; those that it computes are erased."""
     clear = _clear_before(op)
     nest = nest_of(op, builder)
     if not nest.is_empty:
@@ -174,12 +183,14 @@ def lower(
         product = match_contraction(nest, body)
 
         is_first = is_large = is_by_threads = False
-        windows = None
+        windows = before = after = None
 
         def emit(part: MatchedNest) -> None:
             nest, body, product, windows = part.nest, part.body, part.product, part.windows
             if product is not None and windows is None and FewColumns.is_for(product, nest, vector_bytes):
-                FewColumns(product, nest, vector_bytes, builder, is_first=is_first).emit()
+                FewColumns(product, nest, vector_bytes, builder, before, is_first=is_first).emit()
+            elif product is not None and after is not None:
+                FinishedTiles(product, nest, vector_bytes, builder, after).emit()
             elif product is not None:
                 ContractionEmitter(
                     product,
@@ -208,8 +219,16 @@ def lower(
             is_by_threads = may_be_by_threads and is_shared_in_blocks(sizes, bytes, is_along_k=is_along_k)
         whole = MatchedNest(nest, body, product, windows)
         cut = cut_of(whole, builder) if parallel and not is_by_threads else None
+        if product is not None and cut is None and windows is None and not is_large:
+            if FewColumns.is_for(product, nest, vector_bytes):
+                is_once = product.a.dimensions.issuperset(product.others)  # each element is computed once
+                before = joined(beside.before, product.a, product.k, builder) if is_once else None
+            elif clear is not None and not (shared is not None and shared.is_many):
+                lanes = vector_bytes // itemsize(product.c.element)
+                may_finish = FinishedTiles.is_for(product, nest, lanes) and needs_no_clear(product, nest, True)
+                after = joined(beside.after, product.c, product.j, builder) if may_finish else None
         is_whole = cut is None or not cut.is_partial  # partial results are added to it
-        has_own_tiles = shared is None or not shared.is_for(nest.sizes)
+        has_own_tiles = after is not None or shared is None or not shared.is_for(nest.sizes)
         if product is not None and clear is not None and is_whole and needs_no_clear(product, nest, has_own_tiles):
             is_first = True
             erase(clear)
@@ -217,4 +236,6 @@ def lower(
             emit(whole)
         else:
             in_blocks(whole, cut, builder, emit)
+        for nest_beside in filter(None, (before, after)):
+            erase(nest_beside.op)
     erase(op)

@@ -15,8 +15,10 @@ from xdsl.dialects import arith, vector
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.core.types import itemsize
+from mlirad.lowering.loop_body import select
 from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_of
 from mlirad.lowering.to_loops.loop_nest import Nest, loops_around
+from mlirad.lowering.to_loops.products.joined_nests import JoinedNest
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.product_blocks import has_few_columns
 from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
@@ -30,9 +32,18 @@ class FewColumns(ContractionEmitter):
     """Builds the loops of one contraction. Columns of b that are not contiguous are copied, DEPTH steps at a time."""
 
     def __init__(
-        self, contraction: Contraction, nest: Nest, vector_bytes: int, builder: LoopBuilder, *, is_first: bool = False
+        self,
+        contraction: Contraction,
+        nest: Nest,
+        vector_bytes: int,
+        builder: LoopBuilder,
+        before: JoinedNest | None = None,
+        *,
+        is_first: bool = False,
     ):
+        """before: what computes the elements of a, if they are not stored."""
         super().__init__(contraction, nest, vector_bytes, builder, is_first=is_first)
+        self.before = before
         columns = nest.sizes[contraction.j]
         assert isinstance(columns, int)
         self.columns = columns
@@ -83,8 +94,7 @@ class FewColumns(ContractionEmitter):
 
         def step(k: Index, values: Sequence[SSAValue], mask: SSAValue | None = None) -> Sequence[SSAValue]:
             columns = [self._column(column, k, start, mask) for column in range(self.columns)]
-            places = [self._place(product.a, {product.i: row, product.k: k}) for row in rows]
-            parts = [builder.load(product.a.value, place, lanes, mask) for place in places]
+            parts = [self._part({product.i: row, product.k: k}, mask) for row in rows]
             terms = zip(pairs(parts, columns), values, strict=True)
             return [builder.op(vector.FMAOp, [part, column, value], type) for (part, column), value in terms]
 
@@ -94,6 +104,14 @@ class FewColumns(ContractionEmitter):
         zeros = [builder.number(0, type)] * (len(rows) * self.columns)
         sums = builder.loop(start, middle, lanes, zeros, step)
         self._store_sums(rows, builder.loop(middle, end, lanes, sums, rest))
+
+    def _part(self, point: dict[int, Index], mask: SSAValue | None) -> SSAValue:
+        """The elements of a row of a, from a point on; zeros behind its end."""
+        builder, a = self.builder, self.product.a
+        if self.before is None:
+            return builder.load(a.value, self._place(a, point), self.lanes, mask)
+        value = self.before.vector(builder, self.subscripts | point, self.lanes, mask)
+        return value if mask is None else select(builder, mask, value, builder.number(0, value.type))
 
     def _column(self, column: int, k: Index, start: Index, mask: SSAValue | None) -> SSAValue:
         """The elements from k on of a column of b."""

@@ -337,7 +337,8 @@ class ContractionEmitter:
         builder, product, lanes = self.builder, self.product, self.lanes
         columns = [builder.add(j, v * lanes) for v in range(self.vectors)]
         type = vector_of(self.element, lanes)
-        places = [self._place(product.c, {product.i: row, product.j: column}) for row in rows for column in columns]
+        points = [{product.i: row, product.j: column} for row in rows for column in columns]
+        places = [self._place(product.c, point) for point in points]
         masks_of = [mask for _ in rows for mask in masks]
 
         def old() -> list[SSAValue]:
@@ -379,8 +380,13 @@ class ContractionEmitter:
             totals = builder.loop(start, end, STEPS_PER_ROW, totals, steps)
         if is_late and not self.is_first:
             totals = [builder.op(arith.AddfOp, pair, type) for pair in zip(old(), totals, strict=True)]
-        for total, place, mask in zip(totals, places, masks_of, strict=True):
-            builder.store(total, product.c.value, place, mask)
+        results = [self._result(*each) for each in zip(totals, points, masks_of, strict=True)]
+        for result, place, mask in zip(results, places, masks_of, strict=True):
+            builder.store(result, product.c.value, place, mask)
+
+    def _result(self, total: SSAValue, _point: Mapping[int, Index], _mask: SSAValue | None) -> SSAValue:
+        """What is stored of a vector of sums, of the elements from a point on."""
+        return total
 
     def _prefetch_row(self, rows: Sequence[Index], columns: Sequence[Index], number: Index) -> None:
         """While the sums run, rows of c come into the cache, one after the other: many at once would wait."""

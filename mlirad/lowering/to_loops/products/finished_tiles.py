@@ -1,0 +1,38 @@
+"""Lowers products with the nest after them: a tile's sums are changed in registers, before they are stored.
+
+Reads: products whose tiles compute whole sums. Writes: scf, memref, vector ops, as `register_tiles.py`, and the body of
+the nest. Leaves: other products, and those with long sums, beside which a nest of its own takes little time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.ir import SSAValue
+
+from mlirad.lowering.loop_builder import Index, LoopBuilder
+from mlirad.lowering.to_loops.loop_nest import Nest
+from mlirad.lowering.to_loops.products.joined_nests import JoinedNest
+from mlirad.lowering.to_loops.products.matched_product import Contraction
+from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
+
+_SHORT = 32
+"""Sums of at most so many steps take no more time than writing and reading the result."""
+
+
+class FinishedTiles(ContractionEmitter):
+    """Builds the loops of one contraction into cleared memory, and of the nest after it."""
+
+    def __init__(
+        self, contraction: Contraction, nest: Nest, vector_bytes: int, builder: LoopBuilder, after: JoinedNest
+    ):
+        super().__init__(contraction, nest, vector_bytes, builder, is_first=True)
+        self.after = after
+
+    @staticmethod
+    def is_for(product: Contraction, nest: Nest, lanes: int) -> bool:
+        _, columns, depth = product.extents(nest)
+        return isinstance(depth, int) and depth <= _SHORT and not (isinstance(columns, int) and columns < lanes)
+
+    def _result(self, total: SSAValue, point: Mapping[int, Index], mask: SSAValue | None) -> SSAValue:
+        return self.after.vector(self.builder, {**self.subscripts, **point}, self.lanes, mask, total)

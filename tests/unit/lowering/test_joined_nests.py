@@ -1,0 +1,46 @@
+"""Nests beside a product that its tiles compute: the same numbers, at every ragged size and where lanes are unused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlirad
+
+RNG = np.random.default_rng(5)
+
+
+def blend(transform, surface, weights, positions):
+    return positions + (transform @ surface) * weights + 1.0 / (transform @ surface + 30.0)
+
+
+def squares(a, b):
+    product = a @ b
+    return product * product - product
+
+
+def dots(x, weights, surface):
+    return (x / weights) @ surface.T
+
+
+def numbers(*shape: int, dtype: Any = np.float64) -> np.ndarray[Any, Any]:
+    return RNG.integers(1, 5, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 35, 544])
+def test_results_are_changed_before_they_are_stored(n: int) -> None:
+    for rows, dtype in ((3, np.float64), (13, np.float32)):
+        given = [numbers(*shape, dtype=dtype) for shape in ((rows, 4), (4, n), (n,), (rows, n))]
+        np.testing.assert_array_equal(mlirad.jit(blend)(*given), blend(*given))
+        np.testing.assert_array_equal(mlirad.jit(squares)(*given[:2]), squares(*given[:2]))
+
+
+@pytest.mark.parametrize("n", [32, 35, 300])
+def test_factors_are_computed_where_they_are_read(n: int) -> None:
+    """Past the end of a row, weights are zeros: 0 / 0 is no part of a sum."""
+    for dtype in (np.float64, np.float32):
+        given = [numbers(*shape, dtype=dtype) for shape in ((3, n), (n,), (2, n))]
+        given[1] = np.asarray(2.0, dtype) ** given[1]  # exact sums
+        np.testing.assert_array_equal(mlirad.jit(dots)(*given), dots(*given))
