@@ -333,14 +333,14 @@ class AddSliceOp(SliceUpdateOp):
         return Composed(self._parts)
 
     def _parts(self, value: Expr, t: Expr, *starts: Expr) -> Sequence[Expr]:
-        part = _without_thin_axes(value)
+        part = without_thin_axes(value)
         sizes = [size if size >= 0 else size_along(value.value, axis) for axis, size in enumerate(value.shape)]
         old = extract_slice(t, starts, sizes, ints(self.strides))
         total = reshape(old, part.type) + part
         return [emit(InsertSliceOp, reshape(total, value.type), t, *starts, sizes=self.sizes, strides=self.strides)]
 
 
-def _without_thin_axes(value: Expr) -> Expr:
+def without_thin_axes(value: Expr) -> Expr:
     """The array before a reshape that only adds axes of size 1 for a slice; other values unchanged."""
     owner = value.value.owner
     if not isinstance(owner, ReshapeOp) or not 0 < len(types.shape(owner.x.type)) < len(value.shape):

@@ -17,7 +17,13 @@ from xdsl.ir import SSAValue
 
 from mlirad.analysis.constants import is_number, known_number, never_negative_zero
 from mlirad.dialect.arrays.elements import AddAtOp, ExtractOp, InsertOp
-from mlirad.dialect.arrays.slices import AddSliceOp, ExtractSliceOp, InsertSliceOp, SliceUpdateOp
+from mlirad.dialect.arrays.slices import (
+    AddSliceOp,
+    ExtractSliceOp,
+    InsertSliceOp,
+    SliceUpdateOp,
+    without_thin_axes,
+)
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, constant, emit, full, zeros_like
@@ -203,11 +209,21 @@ def insert_slice_into(op: InsertSliceOp, value: SSAValue, array: SSAValue, *star
 def add_slice_to(op: AddSliceOp, part: SSAValue, array: SSAValue, *starts: SSAValue) -> Result:
     if _is_whole(op, part):
         return Expr(array) + Expr(part)
-    if not is_number(array, 0):
+    before = defined_by(array, InsertSliceOp)
+    # At constant places, later passes gather all additions to an array, and its clear, into one sum.
+    is_next = before is not None and array.has_one_use() and any(known_number(start) is None for start in starts)
+    if is_next and before is not None and _same_slice(before, op):
+        old, array = before.value, before.t
+    elif is_number(array, 0):
+        old = array
+    else:
         return None
-    value = Expr(part)
-    if not never_negative_zero(part):
+    value = without_thin_axes(Expr(part))
+    if not is_number(old, 0):
+        value = reshape(Expr(old), value.type) + value
+    elif not never_negative_zero(part):
         value = value + zeros_like(value)
+    value = reshape(value, part.type)
     return emit(InsertSliceOp, value, array, *starts, sizes=op.sizes, strides=op.strides)
 
 

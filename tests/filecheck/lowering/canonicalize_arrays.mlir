@@ -63,3 +63,49 @@ func.func @dim(%v: f64, %a: tensor<?xf64>, %i: i64) -> i64 {
   %n = nd.dim %t {axis = 0 : i64} : tensor<?xf64>
   func.return %n : i64
 }
+
+// A slice that is cleared and then added to is written once; the sum with 0.0 is computed without the axes of size 1,
+// so that it can be a part of the loops that compute %v.
+// CHECK-LABEL: func.func @add_to_cleared_slice
+// CHECK:         %[[SUM:.*]] = nd.add %v, %{{.*}} : tensor<4xf64>
+// CHECK-NEXT:    %[[ROW:.*]] = nd.reshape %[[SUM]]
+// CHECK-NEXT:    %[[U:.*]] = nd.insert_slice %[[ROW]], %a[%i, %z]
+// CHECK-NEXT:    func.return %[[U]]
+func.func @add_to_cleared_slice(%v: tensor<4xf64>, %a: tensor<3x4xf64>, %i: i64) -> tensor<3x4xf64> {
+  %z = nd.constant {value = 0 : i64} : i64
+  %0 = nd.constant {value = 0.0 : f64} : f64
+  %zeros = nd.full %0 : f64 to tensor<1x4xf64>
+  %t = nd.insert_slice %zeros, %a[%i, %z] {sizes = array<i64: 1, 4>, strides = array<i64: 1, 1>}
+      : tensor<1x4xf64> into tensor<3x4xf64>
+  %row = nd.reshape %v : tensor<4xf64> to tensor<1x4xf64>
+  %u = nd.add_slice %row, %t[%i, %z] {sizes = array<i64: 1, 4>, strides = array<i64: 1, 1>}
+      : tensor<1x4xf64> into tensor<3x4xf64>
+  func.return %u : tensor<3x4xf64>
+}
+
+// At constant places, all additions become one sum later, which takes in the clear.
+// CHECK-LABEL: func.func @add_to_cleared_slice_at_constant
+// CHECK:         nd.insert_slice
+// CHECK-NEXT:    nd.add_slice
+func.func @add_to_cleared_slice_at_constant(%v: tensor<4xf64>, %a: tensor<8xf64>) -> tensor<8xf64> {
+  %z = nd.constant {value = 0 : i64} : i64
+  %0 = nd.constant {value = 0.0 : f64} : f64
+  %zeros = nd.full %0 : f64 to tensor<4xf64>
+  %t = nd.insert_slice %zeros, %a[%z] {sizes = array<i64: 4>, strides = array<i64: 1>}
+      : tensor<4xf64> into tensor<8xf64>
+  %u = nd.add_slice %v, %t[%z] {sizes = array<i64: 4>, strides = array<i64: 1>}
+      : tensor<4xf64> into tensor<8xf64>
+  func.return %u : tensor<8xf64>
+}
+
+// The slice may be another one.
+// CHECK-LABEL: func.func @add_to_other_slice
+// CHECK:         nd.insert_slice
+// CHECK-NEXT:    nd.add_slice
+func.func @add_to_other_slice(%v: tensor<4xf64>, %w: tensor<4xf64>, %a: tensor<8xf64>, %i: i64, %j: i64) -> tensor<8xf64> {
+  %t = nd.insert_slice %w, %a[%i] {sizes = array<i64: 4>, strides = array<i64: 1>}
+      : tensor<4xf64> into tensor<8xf64>
+  %u = nd.add_slice %v, %t[%j] {sizes = array<i64: 4>, strides = array<i64: 1>}
+      : tensor<4xf64> into tensor<8xf64>
+  func.return %u : tensor<8xf64>
+}
