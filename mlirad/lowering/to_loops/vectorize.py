@@ -10,8 +10,9 @@ their partial sums now and then, so that rounding errors grow slowly. Partial su
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.ir import SSAValue
 
 from mlirad.analysis.bounds import interval_of
@@ -25,6 +26,10 @@ _BLOCK, _NARROW_BLOCK = 256, 64
 """Steps after which partial sums restart; fewer for float32."""
 _FEW_COLUMNS = 128
 """Up to this many columns are summed one group of vectors after the other, with all sums in registers."""
+_CHEAP = 16
+"""A body of at most this cost may be repeated for shorter vectors at the end."""
+_EXACT = ("arith.", "linalg.")
+"""Ops that give the same digits on vectors of each length."""
 
 Inner = Callable[[Values], Values]
 
@@ -43,7 +48,7 @@ class NestEmitter(PointEmitter):
         if schedule.strip is not None:
             self._strips([d for d in outer if d not in schedule.strip], *schedule.strip)
         elif not schedule.accumulated:
-            self._loops(outer, (), lambda _: self._along(1, lambda _, mask: self._point((), mask)))
+            self._loops(outer, (), lambda _: self._along_points())
         elif schedule.vector in schedule.reduced:
             if outer and may_fold_rows(self.nest, schedule, self.body, outer[-1]):
                 self._loops(outer[:-1], (), lambda _: self._fold_rows(outer[-1]))
@@ -91,6 +96,27 @@ class NestEmitter(PointEmitter):
         self._loop(v, 0, main, unroll * schedule.lanes, (), lambda _: call(unroll, None))
         self._loop(v, main, size, schedule.lanes, (), lambda _: call(1, self._mask()))
         return ()
+
+    def _along_points(self) -> Values:
+        """Run along the vector dimension, if points are only stored."""
+        schedule, v = self.schedule, self.schedule.vector
+        size = None if v is None else self.nest.sizes[v]
+        if v is None or not isinstance(size, int) or not self._may_halve(size % schedule.lanes):
+            return self._along(1, lambda _, mask: self._point((), mask))
+        first, lanes = 0, schedule.lanes
+        while first < size:
+            self.schedule, end = replace(schedule, lanes=lanes), first + (size - first) // lanes * lanes
+            self._loop(v, first, end, lanes, (), lambda _: self._point((), None))
+            first, lanes = end, lanes // 2
+        self.schedule = schedule
+        return ()
+
+    def _may_halve(self, rest: int) -> bool:
+        """Whether the last elements are computed in one or two shorter vectors, and not under a mask: if the next trip
+        of a loop reads them, it need not wait until they are in the cache, as after a masked store."""
+        is_cheap = self.body.cost <= _CHEAP and all(op.name.startswith(_EXACT) for op in self.body.block.ops)
+        is_in_loop = isinstance(self.builder.anchor.parent_op(), scf.ForOp | scf.WhileOp)
+        return is_cheap and is_in_loop and not self.schedule.is_masked and 1 <= rest.bit_count() <= 2
 
     def _mask(self) -> SSAValue | None:
         """The mask of the lanes before the end of the vector dimension."""

@@ -449,3 +449,17 @@ def test_a_declaration_is_left_alone() -> None:
     module = parse("func.func private @g(memref<4xf64>) -> ()")
     LinalgToLoops().apply(Context(), module)
     assert [type(op) for op in module.ops] == [func.FuncOp]
+
+
+@pytest.mark.parametrize("n", [17, 19, 20, 22, 23, 26, 33, 70])
+def test_rows_in_loops_end_in_shorter_vectors(n: int) -> None:
+    def damped(x, w):
+        y = x.copy()
+        for _ in range(3):
+            y = y * w - 0.5
+            y[1:] = y[1:] + 0.25 * x[:-1]
+        return y
+
+    for dtype in (np.float64, np.float32):
+        x, w = (RNG.normal(size=n).astype(dtype) for _ in range(2))
+        np.testing.assert_array_equal(mlirad.jit(damped)(x, w), damped(x, w))
