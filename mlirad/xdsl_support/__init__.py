@@ -12,6 +12,7 @@ The gaps of xDSL 0.74, by file; with the thread in xdslproject/xdsl if one is kn
 * `effects.py`: an answer to "is this op pure?" that does not search the op's traits each time.
 * `traversal.py`: walks of the IR that are fast, and safe while a pass changes what it walks over.
 * `fast_accessors.py`: fast reading of operands and results by name; verification once for all ops that are alike.
+* `late_formats.py`: an op's assembly format is read when it is first used, not when the dialect is imported.
 * `fast_operations.py`: creating ops, comparing values and reading array attributes, each in half the time.
 * `plain_instance_checks.py`: `isinstance` of values, attributes and ops without the search for virtual subclasses.
 * `once_per_object.py`: caches a function's result on an immutable object.
@@ -20,11 +21,17 @@ The gaps of xDSL 0.74, by file; with the thread in xdslproject/xdsl if one is kn
   linear time.
 
 Reads: xDSL's classes. Writes: the classes of linalg, arith and scf that the first five files name, the metaclass of all
-values, attributes and ops, and what `fast_operations.py` names. Leaves: all others.
+values, attributes and ops, and what `fast_operations.py` and `late_formats.py` name. Leaves: all others.
 No pass changes a class of xDSL: the results of other passes would depend on whether it ran before them.
 """
 
+# ruff: noqa: E402  (the formats of a dialect are read when it is imported, so this comes before all dialects)
+
 from __future__ import annotations
+
+from mlirad.xdsl_support.late_formats import read_formats_late
+
+read_formats_late()
 
 from mlirad.xdsl_support.complex_fills import mend_fills
 from mlirad.xdsl_support.fast_operations import create_quickly
