@@ -1,7 +1,8 @@
 // RUN: mlirad-opt %s -p 'mlirad-linalg-to-loops' | filecheck %s
 
 // A product too large for the caches: blocks of b and of a are copied, and a tile reads a's rows side by side. c is read
-// when its tile is done.
+// when its tile is done. What is packed of a and b exceeds the first cache, so that a tile fetches it some steps ahead;
+// vectors of b that share a cache line are fetched once.
 // CHECK-LABEL: func.func @blocks
 // CHECK:       %[[ROWS:.*]] = memref.alloc() {{.*}} : memref<{{[0-9]+}}x6xf64>
 // CHECK:       %[[PANEL:.*]] = memref.alloc() {{.*}} : memref<{{[0-9]+}}x8xf64>
@@ -10,6 +11,9 @@
 // CHECK:       vector.store %{{.*}}, %[[ROWS]][
 // CHECK-NOT:   %c[
 // CHECK:       scf.for {{.*}} iter_args
+// CHECK:         memref.prefetch"(%[[PANEL]],
+// CHECK-NOT:     memref.prefetch"(%[[PANEL]],
+// CHECK:         memref.prefetch"(%[[ROWS]],
 // CHECK:         memref.load %[[ROWS]][
 // CHECK:       vector.load %c[
 // CHECK:       arith.addf

@@ -16,6 +16,8 @@ LINE = 64
 """The bytes of a cache line."""
 AHEAD = 12
 """The steps of k by which packed rows of a are fetched from the second-level cache before they are read."""
+COLUMNS_AHEAD = 8
+"""The same of packed columns of b: with the rows of a they exceed a first-level cache of 32 KB."""
 STEPS_PER_ROW = 16
 """The steps of k after which the next row of c is fetched."""
 _SHORT, _WIDE = 32, 1 << 11

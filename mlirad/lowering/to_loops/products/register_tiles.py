@@ -27,6 +27,7 @@ from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.packed_factors import Masks, Panel, PlacedFactor, Slabs, pack_columns, pack_rows
 from mlirad.lowering.to_loops.products.product_blocks import (
     AHEAD,
+    COLUMNS_AHEAD,
     DEPTH,
     LINE,
     STEPS_PER_ROW,
@@ -400,6 +401,8 @@ class ContractionEmitter:
         builder, product = self.builder, self.product
         if self.panel is not None:
             row = builder.add(self.panel_row, builder.subtract(k, start))
+            if self.packed_rows is not None and v * self.lanes * itemsize(self.element) % LINE == 0:
+                builder.prefetch(self.panel, [builder.add(row, COLUMNS_AHEAD), v * self.lanes], is_write=False)
             return builder.load(self.panel, [row, v * self.lanes], self.lanes)
         return builder.load(
             product.b.value, self._place(product.b, {product.k: k, product.j: column}), self.lanes, mask
