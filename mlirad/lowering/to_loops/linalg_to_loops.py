@@ -27,14 +27,14 @@ from mlirad.lowering.loop_constants import Constants, top_of
 from mlirad.lowering.rewriting import erase
 from mlirad.lowering.to_loops import parallel_nest
 from mlirad.lowering.to_loops.guarded_nest import GuardedNest, zero_terms_of
-from mlirad.lowering.to_loops.loop_nest import nest_of, simplify
+from mlirad.lowering.to_loops.loop_nest import Nest, nest_of, simplify
 from mlirad.lowering.to_loops.loop_schedule import schedule_of
 from mlirad.lowering.to_loops.matched_nest import MatchedNest
 from mlirad.lowering.to_loops.parallel_nest import cut_of, in_blocks
 from mlirad.lowering.to_loops.products.few_columns import FewColumns
 from mlirad.lowering.to_loops.products.finished_tiles import FinishedTiles
-from mlirad.lowering.to_loops.products.joined_nests import NestsBeside, joined, nests_beside
-from mlirad.lowering.to_loops.products.matched_product import match_contraction, needs_no_clear
+from mlirad.lowering.to_loops.products.joined_nests import JoinedNest, NestsBeside, joined, nests_beside
+from mlirad.lowering.to_loops.products.matched_product import Contraction, match_contraction, needs_no_clear
 from mlirad.lowering.to_loops.products.product_blocks import is_in_blocks, is_shared_in_blocks
 from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
 from mlirad.lowering.to_loops.products.shared_tiles import SharedTiles
@@ -101,7 +101,8 @@ class LinalgToLoops(ModulePass):
             nests = beside.get(structured, NestsBeside())
             builder = LoopBuilder(nests.after or structured, constants[top])
             builder.is_shared = self.parallel and _is_inside_parallel(structured)
-            lower(structured, builder, self.vector_bytes, self.parallel and not builder.is_shared, shared, small, nests)
+            parallel = self.parallel and not builder.is_shared
+            _Lowering(builder, self.vector_bytes, parallel, shared, small, nests).replace(structured)
 
         for product in beside:
             build(product)
@@ -164,78 +165,98 @@ def _has_zero_bits(value: Attribute) -> bool:
     return isinstance(value, IntegerAttr) and value.value.data == 0
 
 
-def lower(
-    op: Operation,
-    builder: LoopBuilder,
-    vector_bytes: int,
-    parallel: bool,
-    shared: SharedTiles | None,
-    small: SmallNests,
-    beside: NestsBeside,
-) -> None:
-    """Replace one op by its loops. shared: tiles that it has in common with others. small: nests without loops.
-    beside: nests that a product may compute as well; those that it computes are erased."""
-    clear = _clear_before(op)
-    nest = nest_of(op, builder)
-    if not nest.is_empty:
-        nest = simplify(nest, builder)
+@dataclass
+class _Lowering:
+    """How one op becomes loops.
+
+    shared: tiles that it has in common with others. small: nests without loops. beside: nests that a product may
+    compute as well. `before` and `after` are those that it does compute. is_first: whether its result need not be
+    cleared. is_large: whether it runs in blocks, by threads if is_by_threads.
+    """
+
+    builder: LoopBuilder
+    vector_bytes: int
+    parallel: bool
+    shared: SharedTiles | None
+    small: SmallNests
+    beside: NestsBeside
+    before: JoinedNest | None = None
+    after: JoinedNest | None = None
+    is_first: bool = False
+    is_large: bool = False
+    is_by_threads: bool = False
+
+    def replace(self, op: Operation) -> None:
+        """Replace the op, and the nests that it computes as well, by loops."""
+        clear = _clear_before(op)
+        nest = nest_of(op, self.builder)
+        if not nest.is_empty:
+            self._build(simplify(nest, self.builder), clear)
+        for each in filter(None, (self.before, self.after)):
+            erase(each.op)
+        erase(op)
+
+    def _build(self, nest: Nest, clear: Operation | None) -> None:
         body = body_of(nest.body)
-        product = match_contraction(nest, body)
-
-        is_first = is_large = is_by_threads = False
-        windows = before = after = None
-
-        def emit(part: MatchedNest) -> None:
-            nest, body, product, windows = part.nest, part.body, part.product, part.windows
-            if product is not None and windows is None and FewColumns.is_for(product, nest, vector_bytes):
-                FewColumns(product, nest, vector_bytes, builder, before, is_first=is_first).emit()
-            elif product is not None and after is not None:
-                FinishedTiles(product, nest, vector_bytes, builder, after).emit()
-            elif product is not None:
-                ContractionEmitter(
-                    product,
-                    nest,
-                    vector_bytes,
-                    builder,
-                    shared,
-                    windows,
-                    is_first=is_first,
-                    is_large=is_large,
-                    is_by_threads=is_by_threads,
-                ).emit()
-            elif (zeros := zero_terms_of(nest, body)) is not None:
-                GuardedNest(nest, body, zeros, vector_bytes, builder).emit()
-            else:
-                NestEmitter(nest, schedule_of(nest, body, vector_bytes), body, builder).emit()
-
-        if small.build(nest, body, product, vector_bytes, builder):
-            return erase(op)
-        if product is None and (windowed := match_windowed(nest, body, builder)) is not None:
+        product, windows = match_contraction(nest, body), None
+        if self.small.build(nest, body, product, self.vector_bytes, self.builder):
+            return
+        if product is None and (windowed := match_windowed(nest, body, self.builder)) is not None:
             nest, product, windows = windowed
+        part = MatchedNest(nest, body, product, windows)
         if product is not None:
-            sizes, bytes, is_along_k = product.extents(nest), itemsize(product.c.element), product.a.is_unit(product.k)
-            is_large = is_in_blocks(sizes, bytes, is_along_k=is_along_k)
-            may_be_by_threads = parallel and is_large and windows is None
-            is_by_threads = may_be_by_threads and is_shared_in_blocks(sizes, bytes, is_along_k=is_along_k)
-        whole = MatchedNest(nest, body, product, windows)
-        cut = cut_of(whole, builder) if parallel and not is_by_threads else None
-        if product is not None and cut is None and windows is None and not is_large:
-            if FewColumns.is_for(product, nest, vector_bytes):
-                is_once = product.a.dimensions.issuperset(product.others)  # each element is computed once
-                before = joined(beside.before, product.a, product.k, builder) if is_once else None
-            elif clear is not None and not (shared is not None and shared.is_many):
-                lanes = vector_bytes // itemsize(product.c.element)
-                may_finish = FinishedTiles.is_for(product, nest, lanes) and needs_no_clear(product, nest, True)
-                after = joined(beside.after, product.c, product.j, builder) if may_finish else None
-        is_whole = cut is None or not cut.is_partial  # partial results are added to it
-        has_own_tiles = after is not None or shared is None or not shared.is_for(nest.sizes)
-        if product is not None and clear is not None and is_whole and needs_no_clear(product, nest, has_own_tiles):
-            is_first = True
-            erase(clear)
+            self._divide(part, product)
+        cut = cut_of(part, self.builder) if self.parallel and not self.is_by_threads else None
+        if product is not None:
+            if cut is None and windows is None and not self.is_large:
+                self._join(nest, product, clear)
+            is_whole = cut is None or not cut.is_partial  # partial results are added to it
+            has_own_tiles = self.after is not None or self.shared is None or not self.shared.is_for(nest.sizes)
+            if clear is not None and is_whole and needs_no_clear(product, nest, has_own_tiles):
+                self.is_first = True
+                erase(clear)
         if cut is None:
-            emit(whole)
+            self._emit(part)
         else:
-            in_blocks(whole, cut, builder, emit)
-        for nest_beside in filter(None, (before, after)):
-            erase(nest_beside.op)
-    erase(op)
+            in_blocks(part, cut, self.builder, self._emit)
+
+    def _divide(self, part: MatchedNest, product: Contraction) -> None:
+        """Whether a product runs in blocks, and whether threads share these."""
+        sizes, bytes, is_along_k = product.extents(part.nest), itemsize(product.c.element), product.a.is_unit(product.k)
+        self.is_large = is_in_blocks(sizes, bytes, is_along_k=is_along_k)
+        may_be_by_threads = self.parallel and self.is_large and part.windows is None
+        self.is_by_threads = may_be_by_threads and is_shared_in_blocks(sizes, bytes, is_along_k=is_along_k)
+
+    def _join(self, nest: Nest, product: Contraction, clear: Operation | None) -> None:
+        """Choose the nests that the product's tiles compute."""
+        if FewColumns.is_for(product, nest, self.vector_bytes):
+            is_once = product.a.dimensions.issuperset(product.others)  # each element is computed once
+            self.before = joined(self.beside.before, product.a, product.k, self.builder) if is_once else None
+        elif clear is not None and not (self.shared is not None and self.shared.is_many):
+            lanes = self.vector_bytes // itemsize(product.c.element)
+            may_finish = FinishedTiles.is_for(product, nest, lanes) and needs_no_clear(product, nest, True)
+            self.after = joined(self.beside.after, product.c, product.j, self.builder) if may_finish else None
+
+    def _emit(self, part: MatchedNest) -> None:
+        nest, body, product, windows = part.nest, part.body, part.product, part.windows
+        vector_bytes, builder = self.vector_bytes, self.builder
+        if product is not None and windows is None and FewColumns.is_for(product, nest, vector_bytes):
+            FewColumns(product, nest, vector_bytes, builder, self.before, is_first=self.is_first).emit()
+        elif product is not None and self.after is not None:
+            FinishedTiles(product, nest, vector_bytes, builder, self.after).emit()
+        elif product is not None:
+            ContractionEmitter(
+                product,
+                nest,
+                vector_bytes,
+                builder,
+                self.shared,
+                windows,
+                is_first=self.is_first,
+                is_large=self.is_large,
+                is_by_threads=self.is_by_threads,
+            ).emit()
+        elif (zeros := zero_terms_of(nest, body)) is not None:
+            GuardedNest(nest, body, zeros, vector_bytes, builder).emit()
+        else:
+            NestEmitter(nest, schedule_of(nest, body, vector_bytes), body, builder).emit()
