@@ -2,7 +2,8 @@
 
 Reads: nd, writes of slices. Writes: reads of slices, and elementwise ops on them. Leaves: ops that nothing uses.
 
-A term that few elementwise ops compute of one array is computed where it is added, so that it needs no memory.
+A term that few elementwise ops compute of one array is computed where it is added, so that it needs no memory. So is a
+term of several arrays, if nothing but the term needs these ops.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _CHEAP = 3
 """The cost of what may be computed again for each addition."""
 _ONCE = 8
 """The cost of what may be computed in the sum if it is added once: what it is computed of is then read, not it."""
+_LONG = 64
+"""The cost of what may be computed in the sum, if nothing else reads a part of it."""
 
 
 class Terms:
@@ -41,10 +44,12 @@ class Terms:
         found = {part: each for part in parts if (each := self._source(part)) is not None}
         shared = [source for source, _ in found.values()]
         self._sources = {
-            part: source
+            part: frozenset({source})
             for part, (source, ops) in found.items()
             if _slice(source) is not None or shared.count(source) > 1 or _is_read_elsewhere(source, ops)
         }
+        others = parts.keys() - self._sources.keys()
+        self._sources |= {part: each for part in others if (each := self._sources_only_of(part))}
 
     def is_computed(self, write: SliceWrite) -> bool:
         """Whether what is put at the write's box is computed in the sum, and has no array."""
@@ -57,7 +62,7 @@ class Terms:
             return full(Expr(part), box.sizes)
         starts = [start - first for start, first in zip(box.starts, write.box.starts, strict=True)]
         if self.is_computed(write):
-            return _computed(part, self._sources.get(part), starts, box.sizes, {})
+            return _computed(part, self._sources.get(part, frozenset()), starts, box.sizes, {})
         return Expr(part) if box == write.box else extract_slice(Expr(part), places(starts), box.sizes)
 
     def _source(self, part: SSAValue) -> tuple[SSAValue, set[Operation]] | None:
@@ -74,6 +79,26 @@ class Terms:
                 found = (source, ops) if self._stays(source) else found
         return found
 
+    def _sources_only_of(self, part: SSAValue) -> frozenset[SSAValue] | None:
+        """The arrays that a term is computed of, if what is between is there for this term only: then to compute it in
+        the sum takes no operation more, and one array less is written and read."""
+        read, sources, ops, cost = {part}, set[SSAValue](), set[Operation](), 0
+        while (latest := self._latest(read)) is not None:
+            result, arrays = latest.results[0], _arrays_of(latest)
+            read.remove(result)
+            is_only = result.has_one_use() if result is part else all(use.operation in ops for use in result.uses)
+            is_cheap = result is not part and latest.memory.cost <= _CHEAP  # each of its readers computes it
+            if (is_only or is_cheap) and cost + latest.memory.cost <= _LONG and all(map(self._is_made_here, arrays)):
+                read |= arrays
+                ops.add(latest)
+                cost += latest.memory.cost
+            elif is_cheap:
+                return None
+            else:
+                sources.add(result)
+        sources |= read
+        return frozenset(sources) if ops and all(map(self._stays, sources)) else None
+
     def _latest(self, values: set[SSAValue]) -> NdOp | None:
         """The last elementwise op of the block that computes one of the values."""
         makers = [op for value in values if isinstance(op := value.owner, NdOp) and op.parent is self._block]
@@ -83,10 +108,13 @@ class Terms:
     def _stays(self, source: SSAValue) -> bool:
         """Whether the memory of an array made in the block is there until the sum, which may then read it."""
         maker = source.owner
-        if not isinstance(maker, Operation) or maker.parent is not self._block:
+        if not isinstance(maker, Operation) or not self._is_made_here(source):
             return False
         read = _slice(source)
         return not self._lifetimes.is_taken_between(source if read is None else read[0], maker, self._last)
+
+    def _is_made_here(self, value: SSAValue) -> bool:
+        return isinstance(value.owner, Operation) and value.owner.parent is self._block
 
 
 def _arrays_of(op: NdOp) -> set[SSAValue]:
@@ -103,17 +131,17 @@ def _is_read_elsewhere(source: SSAValue, ops: set[Operation]) -> bool:
 
 def _computed(
     value: SSAValue,
-    source: SSAValue | None,
+    sources: frozenset[SSAValue],
     starts: Sequence[int],
     sizes: Sequence[int],
     known: dict[SSAValue, Expr],
 ) -> Expr:
-    """The elements from `starts` on of what elementwise ops compute of the source. known: what is computed of them."""
+    """The elements from `starts` on of what elementwise ops compute of the sources. known: what is computed of them."""
     if value in known:
         return known[value]
     if holds_one_number(value):
         found = full(number_in(value), sizes)
-    elif value is source:
+    elif value in sources:
         array, box = _slice(value) or (value, Box((0,) * len(sizes), tuple(types.shape(value.type))))
         further = [first + start for first, start in zip(box.starts, starts, strict=True)]
         is_whole = array is value and tuple(sizes) == box.sizes
@@ -122,7 +150,7 @@ def _computed(
         op = value.owner
         assert isinstance(op, NdOp)
         operands = [
-            _computed(each, source, starts, sizes, known).value if types.is_tensor(each.type) else each
+            _computed(each, sources, starts, sizes, known).value if types.is_tensor(each.type) else each
             for each in op.operands
         ]
         kind = types.tensor(sizes, types.element_type(value.type))

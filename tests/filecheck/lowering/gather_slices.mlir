@@ -148,3 +148,42 @@ func.func @element_inside(%s: tensor<6xf64>, %e: f64, %t: tensor<8xf64>) -> tens
   %d = nd.add_slice %s, %c[%c2] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
   func.return %d : tensor<8xf64>
 }
+
+// A term of two arrays is computed in the sum, if only the term needs these operations: it is then not written and read.
+// CHECK-LABEL: func.func @of_two_arrays
+// CHECK-NOT:     nd.mul {{.*}} : tensor<6xf64>
+// CHECK-NOT:     nd.neg {{.*}} : tensor<6xf64>
+// CHECK:         nd.neg {{.*}} : tensor<4xf64>
+// CHECK:         nd.mul {{.*}} : tensor<4xf64>
+// CHECK:         func.return
+func.func @of_two_arrays(%u: tensor<6xf64>, %t: tensor<8xf64>) -> tensor<8xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c2 = nd.constant {value = 2 : i64} : i64
+  %s = nd.exp %u : tensor<6xf64>
+  %y = nd.sin %u : tensor<6xf64>
+  %n = nd.neg %s : tensor<6xf64>
+  %m = nd.mul %n, %y : tensor<6xf64>
+  %v = nd.mul %m, %n : tensor<6xf64>
+  %a = nd.add_slice %v, %t[%c0] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+  %b = nd.add_slice %s, %a[%c2] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+  func.return %b : tensor<8xf64>
+}
+
+// An array that another op reads is there anyway: the term is computed of it.
+// CHECK-LABEL: func.func @read_elsewhere
+// CHECK:         %m = nd.div {{.*}} : tensor<6xf64>
+// CHECK-NOT:     nd.mul {{.*}} : tensor<6xf64>
+// CHECK:         %[[M:.*]] = nd.extract_slice %m[{{.*}} -> tensor<4xf64>
+// CHECK:         nd.mul %[[M]], %{{.*}} : tensor<4xf64>
+// CHECK:         func.return
+func.func @read_elsewhere(%u: tensor<6xf64>, %t: tensor<8xf64>) -> (tensor<8xf64>, tensor<6xf64>) {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c2 = nd.constant {value = 2 : i64} : i64
+  %s = nd.exp %u : tensor<6xf64>
+  %y = nd.sin %u : tensor<6xf64>
+  %m = nd.div %s, %y : tensor<6xf64>
+  %v = nd.mul %m, %y : tensor<6xf64>
+  %a = nd.add_slice %v, %t[%c0] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+  %b = nd.add_slice %s, %a[%c2] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+  func.return %b, %m : tensor<8xf64>, tensor<6xf64>
+}
