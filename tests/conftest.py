@@ -21,6 +21,10 @@ collect_ignore = ["plugins"]
 # No test finds code that was compiled before, and none leaves any with the user; the cache's own tests turn it on.
 os.environ["MLIRAD_CACHE"] = "0"
 
+# A compilation makes some hundred thousand objects, and Python's collector would scan those of all tests so far again and
+# again: a tenth of the time of a file with large programs.
+gc.set_threshold(100_000, *gc.get_threshold()[1:])
+
 # Derandomised: the same tree gives the same verdict. `make full` looks further, at other examples each time.
 hypothesis.settings.register_profile("push", deadline=None, max_examples=25, derandomize=True, database=None)
 hypothesis.settings.register_profile("full", deadline=None, max_examples=500)

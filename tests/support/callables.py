@@ -62,7 +62,7 @@ def set_surroundings(space: dict[str, Any], start: Mapping[str, Any]) -> None:
     space["K"] = start["K"]
     seed = start["seed"]
     space["G"] = space["G"] if "G" in space else np.random.default_rng(0)
-    space["G"].bit_generator.state = np.random.default_rng(seed).bit_generator.state
+    space["G"].bit_generator.state = _seeded(seed)
     space["R"] = space["R"] if "R" in space else np.random.RandomState(0)
     space["R"].seed(seed)
     space["P"] = space["P"] if "P" in space else random.Random(0)
@@ -76,14 +76,26 @@ def set_surroundings(space: dict[str, Any], start: Mapping[str, Any]) -> None:
     np.setbufsize(8192)
 
 
+@functools.cache
+def _seeded(seed: int) -> Any:
+    """The state of a new generator."""
+    return np.random.default_rng(seed).bit_generator.state
+
+
 def observed(space: dict[str, Any]) -> list[Any]:
     """Everything that a call may have changed."""
-    state = [str(space[name].__getstate__()) for name in ("G",)] if hasattr(space["G"], "__getstate__") else []
+    state = [str(space["G"].__getstate__())] if hasattr(space["G"], "__getstate__") else []
     containers = [list(space["L"]), dict(space["D"]), set(space["S"]), bytes(space["B"]), list(space["LOG"])]
     arrays = [space[name].tolist() for name in ("A", "M", "N")]
     modes = [np.geterr(), np.getbufsize(), os.environ.get("MLIRAD_WALK")]
-    drawn = [str(np.random.get_state()), str(random.getstate()), str(space["P"].getstate())]
-    return [*containers, *arrays, *modes, *drawn, str(space["R"].get_state()), *state, space["G"].bit_generator.state]
+    drawn = [random.getstate(), space["P"].getstate(), _drawn(np.random.get_state()), _drawn(space["R"].get_state())]
+    return [*containers, *arrays, *modes, *drawn, *state, space["G"].bit_generator.state]
+
+
+def _drawn(state: Any) -> tuple[Any, ...]:
+    """The state of a generator of NumPy, with its 624 numbers as bytes: printing or comparing them one by one takes as
+    long as compiling."""
+    return tuple(each.tobytes() if isinstance(each, np.ndarray) else each for each in state)
 
 
 _OWNERS: Mapping[str, Any] = {

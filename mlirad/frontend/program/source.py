@@ -175,6 +175,21 @@ def _functions(filename: str, text: str) -> tuple[FunctionNode, ...]:
     return tuple(node for node in nodes_in(tree) if isinstance(node, FunctionNode))
 
 
+@lru_cache(_TEXTS)
+def _functions_at(filename: str, text: str) -> dict[int, list[FunctionNode]]:
+    """The functions of a text by the lines that may be the first of their code. A text may have thousands."""
+    found: dict[int, list[FunctionNode]] = {}
+    for node in _functions(filename, text):
+        for line in range(_first_line(node), node.lineno + 1):
+            found.setdefault(line, []).append(node)
+    return found
+
+
+def _first_line(node: FunctionNode) -> int:
+    decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+
+
 def _nearest(twins: Sequence[CodeType], code: CodeType, filename: str, text: str) -> FunctionNode | None:
     """The function of a text that was compiled to one of the twins of a code: the one that moved least."""
 
@@ -191,7 +206,7 @@ def _nearest(twins: Sequence[CodeType], code: CodeType, filename: str, text: str
 
 def _node_of(twin: CodeType, filename: str, text: str) -> FunctionNode | None:
     """The node that a code object was compiled from."""
-    found = [node for node in _functions(filename, text) if _is_of(node, twin)]
+    found = [node for node in _functions_at(filename, text).get(twin.co_firstlineno, ()) if _is_of(node, twin)]
     if len(found) > 1:
         # Several lambdas in one line: the smallest that holds all of the code's instructions.
         found = sorted((node for node in found if _holds(node, twin)), key=_extent)
@@ -201,13 +216,11 @@ def _node_of(twin: CodeType, filename: str, text: str) -> FunctionNode | None:
 
 
 def _is_of(node: FunctionNode, code: CodeType) -> bool:
+    """Whether a node that is where the code begins has its name and its parameters."""
     names = parameter_names(node.args)
     if list(code.co_varnames[: len(names)]) != names:
         return False
-    if isinstance(node, ast.Lambda):
-        return code.co_name == "<lambda>" and node.lineno == code.co_firstlineno
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    return first <= code.co_firstlineno <= node.lineno and node.name.endswith(code.co_name)
+    return code.co_name == "<lambda>" if isinstance(node, ast.Lambda) else node.name.endswith(code.co_name)
 
 
 def _holds(node: FunctionNode, code: CodeType) -> bool:

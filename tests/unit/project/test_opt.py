@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import random
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from xdsl.passes import ModulePass
 
-from mlirad import opt
+from mlirad import autodiff, lowering, opt
 
 FILES = sorted((Path(__file__).resolve().parents[2] / "filecheck").glob("**/*.mlir"))
 TOKEN = re.compile(r'"[^"\n]*"|[%@#!^]?[\w.$-]+|->|\s+|.', re.DOTALL)
@@ -150,6 +155,24 @@ def test_help_lists_our_passes_first_each_with_a_line(tmp_path: Path, capsys: py
     for each in opt.passes():
         assert re.search(rf"^  {each.name} +\w.*\w", own, re.MULTILINE)
         assert each.name not in others
+
+
+def test_passes_are_found_by_their_text_and_imported_when_they_are_asked_for() -> None:
+    for room in (autodiff, lowering):
+        for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+            importlib.import_module(module.name)
+    rooms = ("mlirad.autodiff.", "mlirad.lowering.")
+    known = {each for each in classes_below(ModulePass) if each.__module__.startswith(rooms)}
+    assert {each for each in known if getattr(each, "name", "").startswith(opt.PREFIX)} == set(opt.passes())
+    code = (
+        "import sys; from mlirad import opt; opt.main(['-p', 'mlirad-cse'])\n"
+        "assert 'mlirad.lowering.clean_up.hoist' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], input="builtin.module {}", text=True, check=True)
+
+
+def classes_below(base: type) -> set[type]:
+    return {each for kind in base.__subclasses__() for each in (kind, *classes_below(kind))}
 
 
 def test_the_output_that_help_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
