@@ -7,6 +7,7 @@ compiler's rules use these functions, and the compiler finds NumPy's functions b
 from __future__ import annotations
 
 import math
+import operator
 from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
@@ -38,6 +39,8 @@ def require_originals(location: SourceLocation | None) -> None:
     """Raises UnsupportedSyntaxError if a function has been replaced."""
     for module, functions in _known.items():
         space = vars(module)
+        if all(map(operator.is_, map(space.get, functions), functions.values())):
+            continue
         for name, original in functions.items():
             if (now := space.get(name, _NOT_THERE)) is not original:
                 what = f"has been replaced by {now!r}" if now is not _NOT_THERE else "has been removed"

@@ -4,6 +4,8 @@ times.
 * An op without successors or regions skips the steps for them; the default properties of a class are found once.
 * Values and ops are equal if they are the same object, which is Python's own rule; xDSL spells it as methods.
 * An op without regions cannot contain the block that it is added to, so the blocks around are not searched.
+* Arguments of a constructor that are one value, type or region each need no search for sequences.
+* Operands, results and regions by name are taken from their tuples directly.
 * Properties that only read a field are read in C, and a block's ops are walked by a generator.
 * The numbers of an array attribute, such as the sizes of operand segments, are unpacked once.
 
@@ -16,14 +18,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
+from types import NoneType
 from typing import Any
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, LocationAttr
 from xdsl.ir import Attribute, Block, BlockArgument, BlockOps, Operation, OpOperands, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import SSAValues
-from xdsl.irdl import IRDLOperation, OptionalDef
+from xdsl.irdl import IRDLOperation, OptionalDef, VarIRConstruct, operations
+from xdsl.irdl.operations import BaseAccessor, BaseAttrAccessor, BeforeVariadicSingleAccessor
 
 from mlirad.xdsl_support.once_per_object import once
+
+_OPERAND, _RESULT, _REGION = VarIRConstruct.OPERAND, VarIRConstruct.RESULT, VarIRConstruct.REGION
 
 _Defaults = tuple[tuple[str, Attribute], ...]
 
@@ -36,6 +42,10 @@ def create_quickly() -> None:
         (Block, "_attach_op", _attached),
         (DenseArrayBase, "get_values", once(vars(DenseArrayBase)["get_values"])),
         (SSAValues, "__getitem__", _item),
+        (OpOperands, "__getitem__", _operand),
+        (BeforeVariadicSingleAccessor, "__get__", _at_its_place),
+        (BaseAccessor, "__get__", _by_name),
+        (BaseAttrAccessor, "__get__", _by_segments),
         (BlockOps, "__iter__", _walked),
         (Operation, "operands", property(OpOperands, vars(Operation)["operands"].fset)),
     ]
@@ -45,6 +55,7 @@ def create_quickly() -> None:
         methods.append((kind, name, property(attrgetter(field))))
     for kind, name, method in methods:
         setattr(kind, name, method)
+    operations.irdl_build_arg_list = _argument_list
 
 
 _FIELDS: tuple[tuple[type, str, str], ...] = (
@@ -89,6 +100,24 @@ def _created(
     self.__post_init__()
 
 
+_build_arguments = operations.irdl_build_arg_list
+
+
+@cache
+def _is_one_part(kind: type) -> bool:
+    """Whether an argument of this class is a value, a type, a block or a region, and not several or none."""
+    return kind is not NoneType and not issubclass(kind, Sequence)
+
+
+def _argument_list(
+    construct: VarIRConstruct, args: Sequence[Any], arg_defs: Sequence[tuple[str, Any]], error_prefix: str = ""
+) -> tuple[list[Any], list[int]]:
+    """`irdl_build_arg_list`."""
+    if len(args) == len(arg_defs) and all(map(_is_one_part, map(type, args))):
+        return list(args), [1] * len(args)
+    return _build_arguments(construct, args, arg_defs, error_prefix)
+
+
 @cache
 def _defaults_of(kind: type[IRDLOperation]) -> tuple[_Defaults, _Defaults]:
     """The default properties and attributes of a class of ops."""
@@ -114,6 +143,40 @@ def _item(self: SSAValues, index: Any) -> Any:
     """`SSAValues.__getitem__`."""
     found = tuple.__getitem__(self, index)
     return SSAValues(found) if found.__class__ is tuple else found
+
+
+def _operand(self: OpOperands, index: Any) -> Any:
+    """`OpOperands.__getitem__`."""
+    found = tuple.__getitem__(self._op._operands, index)
+    return SSAValues(found) if found.__class__ is tuple else found
+
+
+def _parts(op: Operation, construct: VarIRConstruct) -> Sequence[Any]:
+    """The operands, results, regions or successors of an op."""
+    if construct is _OPERAND:
+        return op._operands
+    if construct is _RESULT:
+        return op.results
+    return op.regions if construct is _REGION else op.successors
+
+
+def _at_its_place(self: BeforeVariadicSingleAccessor, obj: Any, _owner: type | None = None) -> Any:
+    """`BeforeVariadicSingleAccessor.__get__`."""
+    if self.construct is _OPERAND:
+        return tuple.__getitem__(obj._operands, self.idx)
+    return _parts(obj, self.construct)[self.idx]
+
+
+def _by_name(self: BaseAccessor, obj: Any, _owner: type | None = None) -> Any:
+    """`BaseAccessor.__get__`."""
+    return self.index(_parts(obj, self.construct))
+
+
+def _by_segments(self: BaseAttrAccessor, obj: Any, _owner: type | None = None) -> Any:
+    """`BaseAttrAccessor.__get__`."""
+    option = self.option
+    sizes: Any = (obj.properties if option.as_property else obj.attributes)[option.attribute_name]
+    return self.index(sizes.get_values(), _parts(obj, self.construct))
 
 
 def _walked(self: BlockOps) -> Iterator[Operation]:

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import pytest
 from xdsl.builder import Builder
-from xdsl.dialects import arith, scf, test
-from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, FileLineColLoc, IntAttr, ModuleOp, StringAttr, f64, i64
+from xdsl.dialects import arith, memref, scf, test
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    DenseArrayBase,
+    FileLineColLoc,
+    IndexType,
+    IntAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    f64,
+    i64,
+)
 from xdsl.ir import Block, BlockArgument, Region
+from xdsl.ir.core import SSAValues
 
 from mlirad.dialect.core.attributes import ints
 
@@ -27,6 +39,34 @@ def test_an_op_knows_its_parts_and_its_operands_know_it() -> None:
     assert op.regions[0].parent is op and op.parent is None
     op.operands = []
     assert source.results[0].first_use is None
+
+
+def test_parts_are_found_by_name() -> None:
+    array, value = (test.TestOp.create(result_types=[type]).results[0] for type in (MemRefType(f64, [2, 3]), f64))
+    first, second = test.TestOp.create(result_types=[IndexType(), IndexType()]).results
+    store = memref.StoreOp.get(value, array, [first, second])
+    assert store.value is value and store.memref is array and tuple(store.indices) == (first, second)
+    assert isinstance(store.indices, SSAValues) and store.indices.types == (IndexType(), IndexType())
+    assert memref.LoadOp.get(array, [first, second]).res.type == f64
+    body = Region(Block(arg_types=[IndexType(), f64]))
+    loop = scf.ForOp(first, second, first, [value], body)
+    assert (loop.lb, loop.ub, loop.step, *loop.iter_args) == (first, second, first, value) and loop.body is body
+    view = memref.SubviewOp.get(array, [first, 0], [1, 2], [1, 1], MemRefType(f64, [1, 2]))
+    assert tuple(view.offsets) == (first,) and not view.sizes and not view.strides and view.source is array
+    with pytest.raises(AttributeError):
+        loop.nothing  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_an_argument_is_one_part_or_several() -> None:
+    x, y = test.TestOp.create(result_types=[f64, f64]).results
+    assert tuple(arith.AddfOp(x, y).operands) == (x, y)
+    assert tuple(scf.YieldOp(x, y).operands) == (x, y) and not scf.YieldOp().operands
+    with pytest.raises(ValueError, match="Expected 2 operand"):
+        arith.AddfOp.build(operands=[x], result_types=[f64])
+    with pytest.raises(ValueError, match="Sequence to non-variadic"):
+        arith.AddfOp.build(operands=[[x, y], y], result_types=[f64])
+    with pytest.raises(ValueError, match="Sequence to non-variadic"):  # no operand is a list without elements
+        arith.AddfOp.build(operands=[None, y], result_types=[f64])
 
 
 def test_successors_are_kept() -> None:
