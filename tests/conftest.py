@@ -21,8 +21,8 @@ collect_ignore = ["plugins"]
 # No test finds code that was compiled before, and none leaves any with the user; the cache's own tests turn it on.
 os.environ["MLIRAD_CACHE"] = "0"
 
-# A compilation makes some hundred thousand objects, and Python's collector would scan those of all tests so far again and
-# again: a tenth of the time of a file with large programs.
+# A compilation makes some hundred thousand objects, and Python's collector would scan those of all tests so far again
+# and again: up to a tenth of the time of a file with large programs.
 gc.set_threshold(100_000, *gc.get_threshold()[1:])
 
 # Derandomised: the same tree gives the same verdict. `make full` looks further, at other examples each time.
