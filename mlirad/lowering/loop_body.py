@@ -145,12 +145,7 @@ class Body:
 
     def combiner(self, position: int, accumulator: int) -> Combiner | None:
         """The op that combines result `position` with block argument `accumulator`, which must have no other reader."""
-        argument, op = self.block.args[accumulator], self.results[position].owner
-        if not isinstance(op, Operation) or type(op) not in _COMBINERS or op.parent is not self.block:
-            return None
-        if argument.uses.get_length() != 1 or argument not in op.operands or op.results[0].uses.get_length() != 1:
-            return None
-        return Combiner(type(op), dict(op.properties), argument.type, IN_ORDER in op.attributes)
+        return combiner_of(self.block.args[accumulator], self.results[position])
 
     @property
     def is_multiply_add(self) -> bool:
@@ -169,6 +164,16 @@ class Body:
             and set(add.operands) == {multiply.result, c}
             and self.results[0] is add.result
         )
+
+
+def combiner_of(argument: SSAValue, result: SSAValue) -> Combiner | None:
+    """The op that computes a result of a block from one of its arguments; neither must have another use."""
+    op = result.owner
+    if not isinstance(op, Operation) or type(op) not in _COMBINERS or op.parent is not argument.owner:
+        return None
+    if argument.uses.get_length() != 1 or argument not in op.operands or op.results[0].uses.get_length() != 1:
+        return None
+    return Combiner(type(op), dict(op.properties), argument.type, IN_ORDER in op.attributes)
 
 
 def body_of(block: Block) -> Body:

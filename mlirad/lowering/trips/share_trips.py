@@ -9,6 +9,7 @@ Sums of all trips become sums of the strips, which are combined in order. The st
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -23,7 +24,8 @@ from xdsl.rewriter import InsertPoint
 from mlirad.analysis import cost
 from mlirad.analysis.loops import counts_from_zero, trip_count
 from mlirad.dialect.core.expr import current_location, emitting, insert
-from mlirad.lowering.loop_body import body_of
+from mlirad.dialect.core.scalars import number
+from mlirad.lowering.loop_body import Combiner, body_of, combiner_of
 from mlirad.lowering.to_buffers.row_nests import bytes_of_memref, loop_sizes, shape_of, work_of
 from mlirad.lowering.to_buffers.share_rows import (
     MOST_STRIPS,
@@ -119,9 +121,9 @@ class ShareTrips(ModulePass):
             if isinstance(op, scf.ParallelOp | GenericOp | FillOp):
                 continue
             if isinstance(op, scf.ForOp) and (strips := self._strips(op)) > 1:
-                memory = TripMemory(op)
-                if memory.is_apart() and _has_room(op, memory, strips):
-                    _share(op, memory, strips)
+                memory, carried = TripMemory(op), _carried(op)
+                if carried is not None and memory.is_apart() and _has_room(op, memory, strips):
+                    _share(op, memory, carried, strips)
                     continue
             for region in op.regions:
                 for inner in region.blocks:
@@ -129,7 +131,7 @@ class ShareTrips(ModulePass):
 
     def _strips(self, loop: scf.ForOp) -> int:
         trips = trip_count(loop)
-        if trips is None or loop.iter_args or not counts_from_zero(loop):
+        if trips is None or not counts_from_zero(loop):
             return 0
         nests = _nests(loop.body.block)
         if not nests or max(nests) >= _LARGE * self.work:
@@ -158,6 +160,15 @@ def _work(op: Operation) -> int:
     return work_of(op)
 
 
+def _carried(loop: scf.ForOp) -> list[Combiner] | None:
+    """How each carried number is combined with one of each trip; None if something else is carried."""
+    last = loop.body.block.last_op
+    assert last is not None
+    found = [combiner_of(arg, value) for arg, value in zip(loop.body.block.args[1:], last.operands, strict=True)]
+    known = [each for each in found if each is not None and not each.is_in_order]
+    return known if len(known) == len(found) else None
+
+
 def _has_room(loop: scf.ForOp, memory: TripMemory, strips: int) -> bool:
     sums = {each.array: each.array.type for each in memory.all_sums()}
     own = [each.memref.type for each in loop.walk() if isinstance(each, memref.AllocOp)]
@@ -168,33 +179,43 @@ def _has_room(loop: scf.ForOp, memory: TripMemory, strips: int) -> bool:
     )
 
 
-def _share(loop: scf.ForOp, memory: TripMemory, strips: int) -> None:
-    trips = trip_count(loop)
-    assert trips is not None
+def _share(loop: scf.ForOp, memory: TripMemory, carried: Sequence[Combiner], strips: int) -> None:
+    """carried: the combiners of the numbers that the loop carries."""
+    trips, after = trip_count(loop), loop.next_op
+    assert trips is not None and after is not None, "a block has a terminator"
     length = -(-trips // strips)
     strips = -(-trips // length)
     combiners = {each.array: each.combiner for each in memory.all_sums()}
-    after = loop.next_op
-    assert after is not None, "a block has a terminator"
+    uses = [list(result.uses) for result in loop.results]
+    starts = list(loop.iter_args)
     with emitting(InsertPoint.before(after), loop.location):
-        parts = {
-            array: allocated(combiner.element, [strips, *shape_of(array)]) for array, combiner in combiners.items()
-        }
+        parts = {array: allocated(each.element, [strips, *shape_of(array)]) for array, each in combiners.items()}
+        numbers = [allocated(each.element, [strips]) for each in carried]
         body = parallel_body(strips)
         (strip,) = body.args
         with emitting(InsertPoint.at_end(body), current_location()):
             first, end = (_like(each, loop.lb) for each in strip_of(strip, length, trips))
-            own = {array: cleared_part(parts[array], strip, combiners[array]) for array in combiners}
+            own = {array: cleared_part(parts[array], strip, each) for array, each in combiners.items()}
+            neutral = [number(each.neutral_number, each.element) for each in carried]
             loop.detach()
             insert(loop)
-            loop.operands[0], loop.operands[1] = first, end
+            loop.operands = [first, end, loop.step, *neutral]
+            for result, array in zip(loop.results, numbers, strict=True):
+                insert(memref.StoreOp.get(result, array, [strip]))
             insert(scf.ReduceOp())
         for each in memory.all_sums():
-            for number, value in enumerate(each.nest.operands):
+            for place, value in enumerate(each.nest.operands):
                 if value is each.array:
-                    each.nest.operands[number] = own[value]
+                    each.nest.operands[place] = own[value]
         for array, combiner in combiners.items():
             add_up(parts[array], array, combiner)
+        for start, array, combiner, users in zip(starts, numbers, carried, uses, strict=True):
+            whole = allocated(combiner.element, [])
+            insert(memref.StoreOp.get(start, whole, []))
+            add_up(array, whole, combiner)
+            total = insert(memref.LoadOp.get(whole, [])).res
+            for use in users:
+                use.operation.operands[use.index] = total
 
 
 def _like(value: SSAValue, other: SSAValue) -> SSAValue:

@@ -61,6 +61,38 @@ func.func @sum_of_rows(%x: memref<11x8xf64>, %y: memref<8xf64>) {
   func.return
 }
 
+// A number that trips add to: each strip begins at the neutral number, and the first number is added at the end.
+
+// CHECK-LABEL: func.func @number
+// CHECK:         %[[NUMBERS:.*]] = memref.alloc() {{.*}} : memref<2xf64>
+// CHECK:         "scf.parallel"
+// CHECK:           %[[ZERO:.*]] = arith.constant -0.000000e+00 : f64
+// CHECK:           %[[SUM:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %[[ZERO]]) -> (f64)
+// CHECK:           memref.store %[[SUM]], %[[NUMBERS]]
+// CHECK:         memref.store %start, %[[WHOLE:.*]][] : memref<f64>
+// CHECK:         linalg.generic {{.*}} ins(%[[NUMBERS]] : memref<2xf64>) outs(%[[WHOLE]] :
+// CHECK:         %[[RESULT:.*]] = memref.load %[[WHOLE]]
+// CHECK:         func.return %[[RESULT]]
+func.func @number(%x: memref<16x8xf64>, %start: f64) -> f64 {
+  %zero = arith.constant 0 : index
+  %trips = arith.constant 16 : index
+  %one = arith.constant 1 : index
+  %result = scf.for %i = %zero to %trips step %one iter_args(%t = %start) -> (f64) {
+    %e = memref.alloc() : memref<f64>
+    %v = memref.subview %x[%i, 0] [1, 8] [1, 1] : memref<16x8xf64> to memref<8xf64, strided<[1], offset: ?>>
+    linalg.fill ins(%start : f64) outs(%e : memref<f64>)
+    linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]} ins(%v : memref<8xf64, strided<[1], offset: ?>>) outs(%e : memref<f64>) {
+    ^bb0(%a: f64, %old: f64):
+      %c = arith.addf %a, %old : f64
+      linalg.yield %c : f64
+    }
+    %w = memref.load %e[] : memref<f64>
+    %u = arith.addf %t, %w : f64
+    scf.yield %u : f64
+  }
+  func.return %result : f64
+}
+
 // A trip that reads the row that the trip before it wrote; one that writes two rows, the second of which is the next
 // trip's; and one that overwrites what all trips write: these stay.
 
