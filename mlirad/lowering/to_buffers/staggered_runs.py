@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp, YieldOp
 from xdsl.ir import Operation, SSAValue
@@ -89,7 +90,8 @@ def shifted_nest_of(op: Operation) -> ShiftedNest | None:
     sums = _sums_of(op)
     if sums is None:
         return None
-    first_output = len(maps) - (len(op.outputs) if isinstance(op, GenericOp | FillOp) else 1)
+    body = op.body.block if isinstance(op, LinalgStructuredOperation) else None
+    first_output = len(maps) - (len(op.outputs) if isinstance(op, LinalgStructuredOperation) else 1)
     accesses: list[ShiftedAccess] = []
     rows = 0
     for place, (value, dims) in enumerate(zip(op.operands, maps, strict=True)):
@@ -103,7 +105,7 @@ def shifted_nest_of(op: Operation) -> ShiftedNest | None:
         if is_written and value not in sums and (shift is None or len(shape) < 2):
             return None
         rows = shape[0] if has_rows else rows
-        is_read = not is_written or (isinstance(op, GenericOp) and op.body.block.args[place].uses.get_length() > 0)
+        is_read = not is_written or (body is not None and body.args[place].uses.get_length() > 0)
         accesses.append(ShiftedAccess(value, base, has_rows, shift, is_written, is_read))
     return ShiftedNest(op, rows, tuple(accesses), sums) if rows > 0 else None
 
@@ -111,11 +113,9 @@ def shifted_nest_of(op: Operation) -> ShiftedNest | None:
 def _maps_of(op: Operation) -> list[Dims | None] | None:
     """The loops along which the axes of an op's operands run; None if running its rows one by one is not possible, or
     changes digits."""
-    if isinstance(op, FillOp):
-        return [(), tuple(range(len(shape_of(op.outputs[0]))))]
     if isinstance(op, memref.CopyOp):
         return [tuple(range(len(shape_of(each)))) for each in op.operands]
-    if not isinstance(op, GenericOp):
+    if not isinstance(op, LinalgStructuredOperation):
         return None
     lengths = [shape_of(each)[-1] for each in op.outputs if shape_of(each)]
     is_even = all(length % _WHOLE_VECTORS == 0 for length in lengths)
@@ -124,7 +124,7 @@ def _maps_of(op: Operation) -> list[Dims | None] | None:
         is_plain = isinstance(inner, IndexOp | YieldOp) or inner.dialect_name() == arith.Arith.name
         if inner.regions or isinstance(inner, memref.LoadOp) or counts_rows or not (is_plain or is_even):
             return None
-    return [dims_of(attribute.data) for attribute in op.indexing_maps.data]
+    return [dims_of(attribute.data) for attribute in op.get_indexing_maps()]
 
 
 def _sums_of(op: Operation) -> dict[SSAValue, Combiner] | None:
