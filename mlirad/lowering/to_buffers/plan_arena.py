@@ -85,7 +85,7 @@ class PlanArena(ModulePass):
 def plan(function: func.FuncOp) -> None:
     lives = Lives(function.body.block)
     arena = Arena()
-    for parallel, group in groupby(lives.placeable(), key=lambda each: _parallel_around(each[0])):
+    for parallel, group in groupby(lives.placeable(), key=lambda each: parallel_around(each[0])):
         if parallel is None:
             for alloc, begin, end in group:
                 alloc.attributes[OFFSET] = attribute_of(arena.place(needed_bytes(alloc), begin, end))
@@ -94,7 +94,7 @@ def plan(function: func.FuncOp) -> None:
     function.attributes[SIZE] = attribute_of(arena.size)
 
 
-def _parallel_around(op: Operation) -> scf.ParallelOp | None:
+def parallel_around(op: Operation) -> scf.ParallelOp | None:
     parent = op.parent_op()
     while parent is not None and not isinstance(parent, scf.ParallelOp):
         parent = parent.parent_op()
@@ -105,17 +105,23 @@ def _plan_blocks(parallel: scf.ParallelOp, allocs: list[tuple[memref.AllocOp, in
     """Place the buffers of all blocks, which threads run at the same time, next to one another."""
     inside = Arena()
     offsets = [inside.place(needed_bytes(alloc), begin, end) for alloc, begin, end in allocs]
-    first, last, step = (constant_int(each[0]) for each in (parallel.lowerBound, parallel.upperBound, parallel.step))
-    assert first == 0 and last is not None and step == 1, "blocks with memory of their own are numbered"
-    start = arena.place(last * inside.size, allocs[0][1], max([end for _, _, end in allocs]))
+    count = block_count(parallel)
+    assert count is not None, "blocks with memory of their own are numbered"
+    start = arena.place(count * inside.size, allocs[0][1], max([end for _, _, end in allocs]))
     for (alloc, _, _), offset in zip(allocs, offsets, strict=True):
         alloc.attributes[OFFSET] = attribute_of(start + offset)
         alloc.attributes[BLOCK] = attribute_of(inside.size)
 
 
+def block_count(parallel: scf.ParallelOp) -> int | None:
+    """The number of blocks, if they are numbered from 0."""
+    first, last, step = (constant_int(each[0]) for each in (parallel.lowerBound, parallel.upperBound, parallel.step))
+    return last if first == 0 and step == 1 else None
+
+
 def block_bytes_of(alloc: Operation) -> tuple[int, scf.ParallelOp] | None:
     """For a buffer that each block of a parallel loop has: how far their places are apart, and the loop."""
-    apart, parallel = alloc.attributes.get(BLOCK), _parallel_around(alloc)
+    apart, parallel = alloc.attributes.get(BLOCK), parallel_around(alloc)
     return (apart.value.data, parallel) if isinstance(apart, IntegerAttr) and parallel is not None else None
 
 

@@ -6,6 +6,7 @@ temporaries.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from xdsl.dialects import func, memref
@@ -16,7 +17,7 @@ from mlirad.dialect.core.types import itemsize
 from mlirad.dialect.core.upstream import segments
 from mlirad.lowering.leaf_functions import LEAF
 from mlirad.lowering.loop_builder import LoopBuilder
-from mlirad.lowering.to_buffers.plan_arena import ALIGNMENT, OFFSET, SIZE
+from mlirad.lowering.to_buffers.plan_arena import ALIGNMENT, BLOCK, OFFSET, SIZE, block_count, parallel_around
 
 _START = "mlirad.scratch_offset"
 _PROPERTIES: dict[str, Attribute] = {"alignment": IntegerAttr(ALIGNMENT, i64), "operandSegmentSizes": segments(0, 0)}
@@ -25,29 +26,46 @@ _PROPERTIES: dict[str, Attribute] = {"alignment": IntegerAttr(ALIGNMENT, i64), "
 def scratch(builder: LoopBuilder, *types: MemRefType) -> list[SSAValue]:
     """Buffers of these types, of static size. Nests run one after the other, so they share the same memory.
 
-    If several threads run, each has its own buffers, on its stack; so have functions that use no memory of the call.
+    If several threads run, each has its own buffers, on its stack; so have functions that use no memory of the call. If
+    there is no room on the stack, each numbered block has a place in the arena, which no other nest uses.
     """
     function = builder.anchor.parent_op()
     while function is not None and not isinstance(function, func.FuncOp):
         function = function.parent_op()
     assert function is not None
     if builder.is_shared or LEAF in function.attributes:
-        return [builder.op(memref.AllocaOp, (), type, **_PROPERTIES) for type in types]
+        made = [memref.AllocaOp.create(result_types=[type], properties=_PROPERTIES) for type in types]
+        parallel = parallel_around(builder.anchor)
+        if parallel is not None and (count := block_count(parallel)) is not None:
+            _place_in_blocks(made, count, function)
+        return [builder.insert(each).results[0] for each in made]
     start = _number(function, _START)
     if start is None:
         start = _aligned(_number(function, SIZE) or 0)
         function.attributes[_START] = IntegerAttr(start, i64)
-    made: list[SSAValue] = []
+    placed: list[SSAValue] = []
     for type in types:
         alloc = memref.AllocOp.create(
             result_types=[type], properties=_PROPERTIES, attributes={OFFSET: IntegerAttr(start, i64)}
         )
-        made.append(builder.insert(alloc).results[0])
+        placed.append(builder.insert(alloc).results[0])
         start += prod(type.get_shape()) * itemsize(type.element_type)
         size = max(start, _number(function, SIZE) or 0)
         function.attributes[SIZE] = IntegerAttr(size, i64)
         start = _aligned(start)
-    return made
+    return placed
+
+
+def _place_in_blocks(buffers: Sequence[memref.AllocaOp], count: int, function: func.FuncOp) -> None:
+    """Give buffers a place in each block, behind all other memory: other blocks are at other nests."""
+    offset, start = 0, _aligned(_number(function, SIZE) or 0)
+    for buffer in buffers:
+        type = buffer.memref.type
+        buffer.attributes[OFFSET] = IntegerAttr(start + offset, i64)
+        offset += _aligned(prod(type.get_shape()) * itemsize(type.element_type))
+    for buffer in buffers:
+        buffer.attributes[BLOCK] = IntegerAttr(offset, i64)
+    function.attributes[SIZE] = IntegerAttr(start + count * offset, i64)
 
 
 def _aligned(bytes: int) -> int:

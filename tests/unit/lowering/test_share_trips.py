@@ -108,3 +108,23 @@ def test_gradients_of_shared_loops(loss: Loss, rows: int) -> None:
     for _ in range(3):
         for one, other in zip(mlirad.tree.leaves(alone(x, w)), mlirad.tree.leaves(shared(x, w)), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.usefixtures("strips_of_three")
+def test_products_of_trips_have_memory_of_their_own() -> None:
+    """What a product packs does not fit on the stack of a thread, so that each strip has a place in the arena."""
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(7, 100, 20)), rng.normal(size=(20, 140))
+
+    def loss(x: Any, w: Any) -> Any:
+        t = 0.0
+        for i in range(x.shape[0]):
+            h = np.tanh(x[i] @ w)
+            g = h.T @ h
+            t += np.sum(g * g)
+        return t
+
+    shared = mlirad.jit(loss, parallel=True, cache=False)
+    assert "scf.parallel" in shared.lower(x, w).as_text("bufferized")
+    for _ in range(3):
+        np.testing.assert_allclose(shared(x, w), loss(x, w), rtol=1e-12)
