@@ -223,7 +223,8 @@ class _Lowering:
     def _divide(self, part: MatchedNest, product: Contraction) -> None:
         """Whether a product runs in blocks, and whether threads share these."""
         sizes, bytes, is_along_k = product.extents(part.nest), itemsize(product.c.element), product.a.is_unit(product.k)
-        self.is_large = is_in_blocks(sizes, bytes, is_along_k=is_along_k)
+        is_along_j = part.windows is None and product.b.is_unit(product.j)
+        self.is_large = is_in_blocks(sizes, bytes, is_along_k=is_along_k, is_along_j=is_along_j)
         may_be_by_threads = self.parallel and self.is_large and part.windows is None
         self.is_by_threads = may_be_by_threads and is_shared_in_blocks(sizes, bytes, is_along_k=is_along_k)
 

@@ -65,7 +65,7 @@ def test_matrix_product(spec: str, sizes: Sequence[int]) -> None:
 def test_matrix_product_in_blocks(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several blocks along each dimension, whole and ragged: of at most 24 rows, 32 columns and 16 steps."""
     always = dict.fromkeys(("_LARGE", "_SCATTERED", "_FEWEST_COLUMNS"), 1)
-    values = {**always, "_ROWS_BYTES": 3072, "_COLUMNS_BYTES": 4096, "DEPTH": 16}
+    values = {**always, "_ROWS_BYTES": 3072, "_COLUMNS_BYTES": 4096, "DEPTH": 16, "_PAGE": 512}
     for name, value in values.items():
         monkeypatch.setattr(product_blocks, name, value)
     monkeypatch.setattr(register_tiles, "DEPTH", 16)
@@ -75,6 +75,16 @@ def test_matrix_product_in_blocks(spec: str, monkeypatch: pytest.MonkeyPatch) ->
     if spec == "ik,kj->ij":
         for height in (5, 7, 11):  # tiles of so many rows, transposed in squares of 8 and 4
             check(spec, {"i": height, "j": 35, "k": 43}, element="f32", vector_bytes=64)
+
+
+def test_long_rows_of_a_large_factor_are_read_in_order() -> None:
+    """For few rows of the first factor in place, also if the result is only written; for more, they are packed."""
+    for rows, depth, columns in ((3, 517, 513), (16, 250, 1100), (17, 530, 515)):
+        a, b = RNG.integers(-8, 9, (rows, depth)).astype(float), RNG.integers(-8, 9, (depth, columns)).astype(float)
+        for x, y in ((a, b), (a[:, ::-1], b[::-1])):
+            np.testing.assert_array_equal(mlirad.jit(np.matmul)(x, y), x @ y)
+    for sizes in ({"i": 5, "j": 1030, "k": 515}, {"i": 18, "j": 1030, "k": 515}):
+        check("ik,kj->ij", sizes, element="f32", vector_bytes=64)
 
 
 def test_tiles_in_blocks_fetch_ahead() -> None:

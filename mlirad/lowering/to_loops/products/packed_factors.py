@@ -70,19 +70,13 @@ def pack_columns(
 
     masks: of the panel's vectors; count: the columns of b.
     """
-    start, end = depths
     if factor.is_along_columns:
 
-        def copy_row(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            row = builder.add(panel.row, builder.subtract(k, start))
-            for v, mask in enumerate(masks):
-                place = factor.place(k, builder.add(first, v * panel.lanes))
-                builder.store(
-                    builder.load(factor.value, place, panel.lanes, mask), panel.buffer, [row, v * panel.lanes]
-                )
+        def copy(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            pack_row(builder, factor, panel, builder.subtract(k, depths[0]), k, first, masks)
             return ()
 
-        builder.loop(start, end, 1, (), copy_row)
+        builder.loop(*depths, 1, (), copy)
         return
     last = builder.subtract(count, 1)
     is_whole = all(mask is None for mask in masks)
@@ -94,6 +88,16 @@ def pack_columns(
         return ()
 
     builder.loop(0, len(masks) * panel.lanes, panel.lanes, (), copy_columns)
+
+
+def pack_row(
+    builder: LoopBuilder, factor: PlacedFactor, panel: Panel, row: Index, k: Index, first: Index, masks: Masks
+) -> None:
+    """Copy the adjacent elements of a row of b from the first on, one for each lane, into a row of the panel."""
+    for v, mask in enumerate(masks):
+        place = factor.place(k, builder.add(first, v * panel.lanes))
+        value = builder.load(factor.value, place, panel.lanes, mask)
+        builder.store(value, panel.buffer, [builder.add(panel.row, row), v * panel.lanes])
 
 
 def _pack_transposed(

@@ -22,12 +22,18 @@ STEPS_PER_ROW = 16
 """The steps of k after which the next row of c is fetched."""
 _SHORT, _WIDE = 32, 1 << 11
 """Sums of at most so many steps, and rows of at least so many bytes, take less time than writing the result."""
+_PAGE = 1 << 12
+"""Rows of at least so many bytes lie in pages of their own: a panel of columns takes a line or two from each."""
+_FEW_ROWS = 16
+"""A large b with such rows is read in place for at most so many rows of a, and is packed for more."""
+FEW_STEPS = 16
+"""The steps of k that are summed at a time if b is read in place: so many of its rows are read side by side."""
 _LONG = 4
 """From so many vectors on, a sum along k is long."""
 _PACK_FROM = 1 << 15
 """From this many elements of b on, its rows are packed, so that a tile reads one page instead of one per row."""
 _LARGE = 1 << 21
-"""From this many bytes on, a does not stay in the second-level cache while it is multiplied by panels of b."""
+"""From this many bytes on, a factor does not stay in the second-level cache."""
 _SCATTERED = 1 << 18
 """The same if a is not contiguous along k, so that each step of a tile reads another cache line."""
 _FEWEST_COLUMNS = 64
@@ -54,11 +60,14 @@ class Blocks:
     strip: int | None = None
 
 
-def is_in_blocks(sizes: tuple[Index, Index, Index], itemsize: int, *, is_along_k: bool) -> bool:
-    """Whether a product is computed in blocks. sizes: of i, j and k; is_along_k: whether a is contiguous along k."""
+def is_in_blocks(sizes: tuple[Index, Index, Index], itemsize: int, *, is_along_k: bool, is_along_j: bool) -> bool:
+    """Whether a product is computed in blocks. sizes: of i, j and k; is_along_k: whether a is contiguous along k;
+    is_along_j: whether b is a matrix in memory that is contiguous along j."""
     i, j, k = sizes
     if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
         return False
+    if is_along_j and i > _FEW_ROWS and _has_long_rows(j, k, itemsize):
+        return True
     return j >= _FEWEST_COLUMNS and i * k * itemsize >= (_LARGE if is_along_k else _SCATTERED)
 
 
@@ -98,6 +107,24 @@ def writes_rows_in_order(j: Index, k: Index, itemsize: int) -> bool:
     if not (isinstance(j, int) and isinstance(k, int)):
         return False
     return k <= _SHORT and j * itemsize >= _WIDE and j * k * itemsize <= _COLUMNS_BYTES
+
+
+def reads_rows_in_order(sizes: tuple[Index, Index, Index], itemsize: int) -> bool:
+    """Whether a few whole rows of b are read at a time, because that takes longer than the sums."""
+    i, j, k = sizes
+    if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
+        return False
+    return i <= _FEW_ROWS and _has_long_rows(j, k, itemsize)
+
+
+def packs_in_rows(j: Index, itemsize: int) -> bool:
+    """Whether a block of b is packed a row at a time, not a panel at a time. j: the columns of b."""
+    return isinstance(j, int) and j * itemsize >= _PAGE
+
+
+def _has_long_rows(j: int, k: int, itemsize: int) -> bool:
+    """Whether b does not stay in the second-level cache, and each step down a panel reads another page."""
+    return j * itemsize >= _PAGE and j * k * itemsize >= _LARGE
 
 
 def blocks_of(i: Index, j: Index, rows: int, width: int, itemsize: int, *, is_by_threads: bool) -> Blocks:

@@ -24,16 +24,27 @@ from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_o
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand, loops_around
 from mlirad.lowering.to_loops.products.block_loops import loops_over_blocks, loops_over_panels, slab_rows
 from mlirad.lowering.to_loops.products.matched_product import Contraction
-from mlirad.lowering.to_loops.products.packed_factors import Masks, Panel, PlacedFactor, Slabs, pack_columns, pack_rows
+from mlirad.lowering.to_loops.products.packed_factors import (
+    Masks,
+    Panel,
+    PlacedFactor,
+    Slabs,
+    pack_columns,
+    pack_row,
+    pack_rows,
+)
 from mlirad.lowering.to_loops.products.product_blocks import (
     AHEAD,
     COLUMNS_AHEAD,
     DEPTH,
+    FEW_STEPS,
     LINE,
     STEPS_PER_ROW,
     Blocks,
     blocks_of,
     packs_columns,
+    packs_in_rows,
+    reads_rows_in_order,
     rows_of_tile,
     writes_rows_in_order,
 )
@@ -90,12 +101,16 @@ class ContractionEmitter:
         """Whether c is added to the sums at the end: a large c is far away, and the sums must not wait for it."""
         self.rows = rows_of_tile(rows, vector_bytes, is_packed=is_blocked)
         self.is_ragged = not isinstance(rows, int) or rows % self.rows != 0
-        is_in_order = (
-            windows is None and contraction.b.is_unit(contraction.j) and writes_rows_in_order(size, depth, bytes)
-        )
-        is_shared = shared is not None and shared.is_for(nest.sizes) and (shared.is_many or not is_in_order)
+        is_along_j = windows is None and contraction.b.is_unit(contraction.j)
+        is_in_order = is_along_j and writes_rows_in_order(size, depth, bytes)
+        is_by_rows = is_along_j and not (is_large or is_first) and reads_rows_in_order(contraction.extents(nest), bytes)
+        has_short_tiles = is_in_order or is_by_rows
+        is_shared = shared is not None and shared.is_for(nest.sizes) and (shared.is_many or not has_short_tiles)
         self.shared = shared if is_shared and not reads_windows else None
         self.is_in_order = is_in_order and not is_shared
+        self.is_by_rows = is_by_rows and not is_shared
+        """Whether FEW_STEPS rows of b at a time are multiplied by all of a."""
+        self.packs_in_rows = is_along_j and packs_in_rows(size, bytes)
         self.is_packed = self._should_pack()
         self.blocks = (
             blocks_of(rows, size, self.rows, self.width, bytes, is_by_threads=is_by_threads) if is_blocked else None
@@ -132,6 +147,8 @@ class ContractionEmitter:
 
     def _depth(self) -> int:
         size, most = self.sizes[self.product.k], DEPTH if self.windows is None else self.windows.depth
+        if self.is_by_rows:
+            return FEW_STEPS
         return min(size, most) if isinstance(size, int) else most
 
     def _should_pack(self) -> bool:
@@ -139,6 +156,8 @@ class ContractionEmitter:
         be large."""
         if (self.windows is not None and not self.windows.is_left) or not self.product.b.is_unit(self.product.j):
             return True
+        if self.is_by_rows:
+            return False
         i, j, k = (self.sizes[d] for d in (self.product.i, self.product.j, self.product.k))
         if self.product.i in self.starts and not isinstance(i, int):
             i = BLOCK_ROWS
@@ -200,6 +219,8 @@ class ContractionEmitter:
                 place(j, first)
                 self._pack_columns(j, masks, (start, end))
 
+            if self.packs_in_rows:
+                return self._pack_in_rows(columns, first, (start, end))
             self._panels(*columns, panel)
 
         def multiply(rows: tuple[Index, Index], columns: tuple[Index, Index], slab: Index) -> None:
@@ -222,6 +243,23 @@ class ContractionEmitter:
             return self.windows.pack(self.builder, product.b, self.subscripts, panel, depths, j, self.vectors)
         factor = self._factor(product.b, product.k, product.j)
         pack_columns(self.builder, factor, panel, depths, j, masks, self.sizes[product.j])
+
+    def _pack_in_rows(self, columns: tuple[Index, Index], first: Index, depths: tuple[Index, Index]) -> None:
+        """Copy columns of the block that begins at the first, one row into all panels after the other."""
+        builder, product, buffer, depth = self.builder, self.product, self.panel, self._depth()
+        factor = self._factor(product.b, product.k, product.j)
+        assert buffer is not None
+
+        def copy_row(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            def part(j: Index, masks: Masks) -> None:
+                begin = builder.multiply(builder.divide(builder.subtract(j, first), self.width), depth)
+                row = builder.subtract(k, depths[0])
+                pack_row(builder, factor, Panel(buffer, begin, self.lanes), row, k, j, masks)
+
+            self._panels(*columns, part)
+            return ()
+
+        builder.loop(*depths, 1, (), copy_row)
 
     def _pack_rows(self, rows: tuple[Index, Index], depths: tuple[Index, Index]) -> None:
         product = self.product
