@@ -26,6 +26,7 @@ for name in ("HOME", "MLIRAD_CI"):
 config.environment["MLIRAD_CACHE"] = "0"
 
 # `mlirad-opt` and `python` run in this interpreter, also where no script is installed.
-opt = f"{sys.executable} -c 'import sys; from mlirad.opt import main; sys.exit(main())'"
+# A process that ends after a second collects no garbage.
+opt = f"{sys.executable} -c 'import gc, sys; gc.disable(); from mlirad.opt import main; sys.exit(main())'"
 config.substitutions.append((r"(?<![\w/.-])mlirad-opt(?![\w.-])", opt))
 config.substitutions.append((r"(?<![\w/.-])python(?![\w.-])", sys.executable))
