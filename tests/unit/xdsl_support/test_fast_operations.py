@@ -53,8 +53,6 @@ def test_parts_are_found_by_name() -> None:
     assert (loop.lb, loop.ub, loop.step, *loop.iter_args) == (first, second, first, value) and loop.body is body
     view = memref.SubviewOp.get(array, [first, 0], [1, 2], [1, 1], MemRefType(f64, [1, 2]))
     assert tuple(view.offsets) == (first,) and not view.sizes and not view.strides and view.source is array
-    with pytest.raises(AttributeError):
-        loop.nothing  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_an_argument_is_one_part_or_several() -> None:
