@@ -57,6 +57,9 @@ class TapeOp(InertOp):
             raise DTypeError(f"ad.tape: {len(operands)} sizes for {result_type}")
         return [result_type]
 
+    def is_undefined(self) -> bool:
+        return True
+
     def reference(self, *sizes: Any) -> Any:
         (size,) = sizes or types.shape(self.result.type)
         dtype = types.to_dtype(types.element_type(self.result.type))

@@ -113,6 +113,10 @@ class NdOp(TypedOp):
         """Whether the result has the operand's elements, in the same row-major order."""
         return False
 
+    def is_undefined(self) -> bool:
+        """Whether the result is new memory, whose elements nothing has written yet."""
+        return False
+
     def is_foldable(self) -> bool:
         """Whether its result on known numbers may be computed at compile time: the code may run in another process."""
         return True

@@ -8,7 +8,7 @@ it. If the lines of a trip do not fit into the first cache, each of them is fetc
 is computed by the same operations, in the same order.
 
 Loops that follow one another, with the ops between them, become one loop over rows (`planar_sequences.py`). What they
-compute for one another is then an array of one row, or of a strip of rows:
+compute for one another is then an array of one row, or of a strip of rows (`strips.py`):
 
     for k in range(levels):                      for i in range(rows):
         a[:, k] = f(a[:, k - 1])        ->           for k in range(levels):
@@ -32,18 +32,17 @@ from xdsl.passes import ModulePass
 
 from mlirad.analysis.loops import Loop, trip_count
 from mlirad.analysis.trip_forms import Trip, linear
-from mlirad.dialect.ad.tape import TapeOp
 from mlirad.dialect.arrays.slices import insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.control import for_loop
-from mlirad.dialect.core.expr import Expr, apply, emit, located
+from mlirad.dialect.core.expr import Expr, apply, located
 from mlirad.dialect.core.op import written_subset
 from mlirad.dialect.core.subset import Change, Subset
-from mlirad.dialect.ops.movement import reshape
 from mlirad.lowering.planes.planar_sequences import PlanarSequence, planar_sequence
 from mlirad.lowering.planes.planar_trips import PlanarTrips, is_function, is_slice, planar_trips, subset_of
-from mlirad.lowering.planes.row_ops import RowOps
+from mlirad.lowering.planes.row_ops import RowOps, undefined
 from mlirad.lowering.planes.shifted_additions import store_additions
+from mlirad.lowering.planes.strips import StripOps
 from mlirad.lowering.planes.taped_planes import store_planes_by_points
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.xdsl_support.traversal import find, ops_of
@@ -230,7 +229,7 @@ def _exchange_sequence(sequence: PlanarSequence, strip: int) -> dict[Operation, 
     made: list[RowOps] = []
     with in_place_of(following), located(sequence.ops[-1].location):
         inits = [
-            _undefined(result) if sink is None else Expr(sink.array)
+            undefined(result.type) if sink is None else Expr(sink.array)
             for result, sink in zip(results, sinks, strict=True)
         ]
 
@@ -239,7 +238,11 @@ def _exchange_sequence(sequence: PlanarSequence, strip: int) -> dict[Operation, 
             if sequence.count % strip:
                 first = apply(np.minimum, first, sequence.count - strip)  # the last strip has rows of the one before
             number.value.name_hint = "row" if strip == 1 else "strip"
-            ops = RowOps(rows, sequence.parts, sequence.count, first, strip, sequence.local)
+            if strip == 1:
+                ops = RowOps(rows, sequence.parts, sequence.count, first, sequence.local)
+            else:
+                ops = StripOps(rows, sequence.parts, sequence.count, first, sequence.local, strip=strip)
+                ops.read_ahead(sequence)
             made.append(ops)
             ops.take(sequence.taken)
             ops.ops(sequence.ops)
@@ -248,8 +251,8 @@ def _exchange_sequence(sequence: PlanarSequence, strip: int) -> dict[Operation, 
                 for result, whole, sink in zip(results, carried, sinks, strict=True)
             ]
             return [
-                insert_slice(Expr(ops.of(result)), whole, *place)
-                for result, whole, place in zip(results, carried, places, strict=True)
+                insert_slice(part, whole, *place)
+                for part, whole, place in zip(map(ops.result, results), carried, places, strict=True)
             ]
 
         found = for_loop(-(-sequence.count // strip), inits, row)
@@ -283,9 +286,3 @@ def _sink(sequence: PlanarSequence, result: SSAValue) -> Subset | None:
         if isinstance(each, Operation)
     )
     return subset if is_slice(subset) and subset.array is not result and is_before else None
-
-
-def _undefined(like: SSAValue) -> Expr:
-    """An array with undefined numbers."""
-    shape, element = types.shape(like.type), types.element_type(like.type)
-    return reshape(emit(TapeOp, result_type=types.tensor([prod(shape)], element)), like.type)

@@ -25,9 +25,8 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from mlirad.analysis.constants import holds_one_number
 from mlirad.analysis.loops import Loop, counts_from_zero
 from mlirad.analysis.trip_forms import linear
-from mlirad.dialect.ad.tape import TapeOp
 from mlirad.dialect.core import types
-from mlirad.dialect.core.op import written_subset
+from mlirad.dialect.core.op import NdOp, written_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.lowering.layouts.sliced_arrays import is_reshape
 from mlirad.lowering.planes.planar_trips import (
@@ -80,7 +79,7 @@ def planar_sequence(block: Block, loops: Sequence[scf.ForOp]) -> PlanarSequence 
         trips = planar_trips(loop)
         if trips is not None and not trips.shared:
             value, rows = next(iter(trips.rows.items()))
-            found = _Search(block, trips.count).sequence(loop, value, rows)
+            found = _Search(block, loop, trips.count).sequence(value, rows)
             if found is not None and sum(isinstance(op, scf.ForOp) for op in found.ops) > 1:
                 return found
     return None
@@ -95,17 +94,18 @@ def users_in(block: Block, value: SSAValue) -> set[Operation]:
 @dataclass
 class _Search:
     block: Block
+    seed: scf.ForOp
     count: int
     rows: dict[SSAValue, RowAxis] = field(default_factory=dict)
     members: dict[Operation, None] = field(default_factory=dict)
 
-    def sequence(self, loop: scf.ForOp, value: SSAValue, rows: RowAxis) -> PlanarSequence | None:
-        """The ops that compute rows together with a loop, in which a value has these rows."""
+    def sequence(self, value: SSAValue, rows: RowAxis) -> PlanarSequence | None:
+        """The ops that compute rows together with the loop `seed`, in which a value has these rows."""
         try:
             self._set(value, rows)
         except Mixed:
             return None
-        if not self._add(loop):
+        if not self._add(self.seed):
             return None
         ops = ops_of(self.block)
         self._later(ops, is_growing=True)
@@ -146,16 +146,15 @@ class _Search:
     # --- which ops ----------------------------------------------------------------------------------------------
 
     def _later(self, ops: Sequence[Operation], is_growing: bool = False) -> dict[Operation, None]:
-        """The ops that come after all members: those that need results, and those with effects behind the first member.
+        """The ops that come after all members: those that need results, and those with effects behind the seed.
 
         is_growing: first, each op that needs results becomes a member if it can be computed for a row.
         """
         later: dict[Operation, None] = {}
         is_behind = False
         for op in ops:
-            if op in self.members:
-                is_behind = True
-            elif is_behind and not is_terminator(op.__class__):
+            is_behind = is_behind or op is self.seed
+            if op not in self.members and is_behind and not is_terminator(op.__class__):
                 makers = {each.owner for each in _operands(op)}
                 is_later = bool(makers & later.keys()) or _has_effect(op)
                 if is_later or (makers & self.members.keys() and not (is_growing and self._add(op))):
@@ -163,8 +162,12 @@ class _Search:
         return later
 
     def _add_needed(self, ops: Sequence[Operation]) -> None:
-        """Add the ops whose results only members need."""
+        """Add the ops whose results only members need, back to the last op with an effect before the seed."""
+        is_before = False
         for op in reversed(ops):
+            if is_before and _has_effect(op):
+                return
+            is_before = is_before or op is self.seed
             if op not in self.members and any(result in self.rows for result in op.results):
                 users = {user for result in op.results for user in users_in(self.block, result)}
                 if users and users <= self.members.keys():
@@ -207,7 +210,7 @@ class _Search:
     def _fit(self, op: Operation) -> None:
         """Find the rows of all values that an op computes with."""
         inside = [op, *ops_inside(op)]
-        if not all(isinstance(each, scf.ForOp | TapeOp) or is_plain(each) for each in inside):
+        if not all(isinstance(each, scf.ForOp) or _is_undefined(each) or is_plain(each) for each in inside):
             raise Mixed
         if any(is_function(each) for each in inside):
             raise Mixed
@@ -224,6 +227,8 @@ class _Search:
             raise Mixed
 
     def _set(self, value: SSAValue, rows: RowAxis | None) -> None:
+        if rows is not None and self.rows.get(value) == rows:
+            return
         if rows is None or rows.blocks != 1 or self.rows.get(value, rows) != rows or not types.is_static(value.type):
             raise Mixed
         shape = types.shape(value.type)
@@ -279,7 +284,7 @@ class _Search:
             elif not self._is_all_rows(subset, self.rows.get(subset.array if is_read else op.results[0])):
                 raise Mixed
         arrays = [each for each in needed if types.is_tensor(each.type) and not holds_one_number(each)]
-        is_for_rows = subset is not None or is_pointwise(op) or is_reshape(op) or isinstance(op, TapeOp)
+        is_for_rows = subset is not None or is_pointwise(op) or is_reshape(op) or _is_undefined(op)
         if arrays and not (is_for_rows and all(each in self.rows for each in arrays)):
             raise Mixed
 
@@ -301,7 +306,11 @@ def _operands(op: Operation) -> Iterator[SSAValue]:
         yield from each.operands
 
 
+def _is_undefined(op: Operation) -> bool:
+    return isinstance(op, NdOp) and op.is_undefined()
+
+
 def _has_effect(op: Operation) -> bool:
     """Whether an op does more than compute its results, so that it has to stay before or behind other such ops."""
     inside = (op, *ops_inside(op))
-    return any(not (each.regions or isinstance(each, TapeOp) or has_no_effect(each)) for each in inside)
+    return any(not (each.regions or _is_undefined(each) or has_no_effect(each)) for each in inside)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.analysis.constants import holds_one_number, known_number
 from mlirad.analysis.loops import Loop, yields
+from mlirad.dialect.ad.tape import TapeOp
 from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.control import for_loop
-from mlirad.dialect.core.expr import Expr, apply, constant, emit_all, full, insert, located
+from mlirad.dialect.core.expr import Expr, apply, constant, emit, emit_all, full, insert, located
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.ops.movement import reshape
@@ -29,7 +31,7 @@ from mlirad.xdsl_support.traversal import ops_of
 
 @dataclass
 class RowOps:
-    """Ops for `strip` rows of `count`, from row number `row` on.
+    """Ops for row number `row` of `count`.
 
     rows: of the values that have rows. parts: the rows of slices of whole arrays. local: those of slices of arrays of
     which only the row is computed. loops: the loop that was emitted for a loop.
@@ -39,11 +41,15 @@ class RowOps:
     parts: Mapping[Operation, RowAxis]
     count: int
     row: Expr
-    strip: int = 1
     local: Mapping[Operation, RowAxis] = field(default_factory=dict)
     loops: dict[Operation, scf.ForOp] = field(default_factory=dict)
     _values: dict[SSAValue, SSAValue] = field(default_factory=dict)
     _blocks: dict[Operation, Expr] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many rows are computed at a time."""
+        return 1
 
     def take(self, values: Sequence[SSAValue]) -> None:
         """Read the row of each of these arrays."""
@@ -81,8 +87,10 @@ class RowOps:
 
     def _op(self, op: Operation) -> None:
         subset = subset_of(op)
-        if subset is not None and (op in self.parts or op in self.local):
+        if subset is not None and op in self.parts:
             results = [self._access(op, subset)]
+        elif subset is not None and op in self.local:
+            results = [self._access_local(op, subset)]
         elif isinstance(op, scf.ForOp):
             carries = Loop(op).carries
             results = self.loop(op, [Expr(self.of(carry.init, like=carry.result)) for carry in carries])
@@ -105,32 +113,46 @@ class RowOps:
     def _computed(self, op: Operation) -> Sequence[Expr]:
         """The results of an op that computes each number from the numbers at the same place, for the row."""
         assert isinstance(op, NdOp)
+        if op.is_undefined():
+            return [undefined(self._type(op.results[0]))]
         if op.is_reshape():
             return [reshape(Expr(self.of(op.operands[0])), self._type(op.results[0]))]
         operands = [self.of(operand, like=op.results[0]) for operand in op.operands]
         return emit_all(type(op), *operands, result_type=self._type(op.results[0]), **op.properties)
 
     def _access(self, op: Operation, subset: Subset) -> Expr:
-        """A read or write of the row of a slice."""
-        is_local = op in self.local
-        rows = self.local[op] if is_local else self.parts[op]
+        """A read or write of a whole array: of the row of a slice."""
+        rows = self.parts[op]
         ranges = [each for each in subset.ranges if each is not None]
         starts = [self._start(each) for each in ranges]
         sizes, strides = list(types.shape(subset.part.type)), [each.stride for each in ranges]
-        sizes[rows.axis] = rows.unit * self.strip
+        sizes[rows.axis] = self.size * rows.unit
         if op in self._blocks:
             block = apply(np.floor_divide, starts[rows.axis], self.count * rows.unit)
             starts[rows.axis : rows.axis + 1] = [block, self._first(rows)]
-            sizes[rows.axis : rows.axis + 1] = [rows.blocks, rows.unit * self.strip]
+            sizes[rows.axis : rows.axis + 1] = [rows.blocks, rows.unit]
             return extract_slice(self._blocks[op], starts, sizes, [*strides, 1])
-        if not is_local:
-            first = self._first(rows)
-            starts[rows.axis] = starts[rows.axis] + (first if strides[rows.axis] == 1 else first * strides[rows.axis])
-        is_whole = not is_local and subset.array in self.rows
+        first = self._first(rows)
+        starts[rows.axis] = starts[rows.axis] + (first if strides[rows.axis] == 1 else first * strides[rows.axis])
         if subset.change is Change.NONE:
-            array = subset.array if is_whole else self.of(subset.array)
+            array = subset.array if subset.array in self.rows else self.of(subset.array)
             return extract_slice(Expr(array), starts, sizes, strides)
-        array = Expr(self.of(subset.array, like=op.results[0]))
+        return self._update(subset, Expr(self.of(subset.array)), starts, sizes, strides)
+
+    def _access_local(self, op: Operation, subset: Subset) -> Expr:
+        """A read or write of an array of which there is only the row."""
+        ranges = [each for each in subset.ranges if each is not None]
+        starts, strides = [self._start(each) for each in ranges], [each.stride for each in ranges]
+        sizes = self._sizes(types.shape(subset.part.type), self.local[op])
+        more = len(sizes) - len(starts)
+        starts, strides = starts + more * [constant(0, types.I64)], strides + more * [1]
+        if subset.change is Change.NONE:
+            return extract_slice(Expr(self.of(subset.array)), starts, sizes, strides)
+        return self._update(subset, Expr(self.of(subset.array, like=op.results[0])), starts, sizes, strides)
+
+    def _update(
+        self, subset: Subset, array: Expr, starts: Sequence[Expr], sizes: Sequence[int], strides: Sequence[int]
+    ) -> Expr:
         update = insert_slice if subset.change is Change.REPLACED else add_slice
         part = self._filled(subset.part, sizes) if _is_filled(subset.part) else Expr(self.of(subset.part))
         return update(part, array, starts, strides)
@@ -158,8 +180,12 @@ class RowOps:
 
     def row_of(self, whole: Expr, rows: RowAxis) -> Expr:
         sizes = list(whole.shape)
-        sizes[rows.axis] = rows.unit * self.strip
+        sizes[rows.axis] = self.size * rows.unit
         return extract_slice(whole, self._starts(whole, rows), sizes)
+
+    def result(self, value: SSAValue) -> Expr:
+        """The row of a value, to be written to the whole array."""
+        return Expr(self.of(value))
 
     def place(self, whole: Expr, rows: RowAxis, ranges: Sequence[Range | None] = ()) -> tuple[list[Expr], list[int]]:
         """The starts and strides of the row in an array, or in the part of an array at these ranges."""
@@ -180,15 +206,23 @@ class RowOps:
         return self.row if rows.unit == 1 else self.row * rows.unit
 
     def _type(self, value: SSAValue) -> Attribute:
-        rows, sizes = self.rows[value], list(types.shape(value.type))
-        sizes[rows.axis] = rows.unit * self.strip
-        return types.tensor(sizes, types.element_type(value.type))
+        return types.tensor(self._sizes(types.shape(value.type), self.rows[value]), types.element_type(value.type))
+
+    def _sizes(self, shape: Sequence[int], rows: RowAxis) -> list[int]:
+        """The shape of the row of an array."""
+        return [rows.unit if axis == rows.axis else size for axis, size in enumerate(shape)]
 
     def _split(self, array: Expr, rows: RowAxis) -> Expr:
         """The axis of an array that consists of blocks of all rows becomes two: the blocks, and the rows."""
         sizes, size = list(array.shape), self.count * rows.unit
         sizes[rows.axis : rows.axis + 1] = [array.shape[rows.axis] // size, size]
         return reshape(array, types.tensor(sizes, array.element))
+
+
+def undefined(type: Attribute) -> Expr:
+    """An array with undefined numbers."""
+    flat = types.tensor([prod(types.shape(type))], types.element_type(type))
+    return reshape(emit(TapeOp, result_type=flat), type)
 
 
 def _is_filled(value: SSAValue) -> bool:

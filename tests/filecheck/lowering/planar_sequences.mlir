@@ -47,8 +47,9 @@ func.func @two_sweeps(%x: tensor<10x7x16xf64>) -> tensor<9x7x1xf64> {
 
 // -----
 
-// With more columns, the loops compute as many columns at a time as a vector has numbers. The last strip begins where
-// it ends with the last column, so it computes some columns again.
+// With more columns, the loops compute as many columns at a time as a cache line has numbers. The column is the last axis
+// of all arrays of a strip, so each op computes a vector, and what loops read of %x is brought into that order first. The
+// last strip ends with the last column, so it computes some columns again.
 //
 // CHECK-LABEL: func.func @strips
 // CHECK:         scf.for %row =
@@ -57,9 +58,12 @@ func.func @two_sweeps(%x: tensor<10x7x16xf64>) -> tensor<9x7x1xf64> {
 // CHECK:             nd.mul %strip, %c8
 // CHECK:             %[[MOST:.*]] = nd.constant {value = 12 : i64} : i64
 // CHECK:             %[[FIRST:.*]] = nd.minimum %{{.*}}, %[[MOST]] : i64
+// CHECK:             nd.extract_slice %x[{{.*}}] {sizes = array<i64: 1, 8, 16>
+// CHECK:             %[[COPY:.*]] = nd.transpose %{{.*}} to tensor<1x1x16x8xf64>
 // CHECK:             scf.for %k =
-// CHECK:               nd.add %{{.*}}, %{{.*}} : tensor<1x8x1xf64>
-// CHECK:             nd.mul %{{.*}}, %{{.*}} : tensor<1x8x16xf64>
+// CHECK:               nd.extract_slice %[[COPY]][{{.*}}, %k, {{.*}}] {sizes = array<i64: 1, 1, 1, 8>
+// CHECK:               nd.add %{{.*}}, %{{.*}} : tensor<1x1x1x8xf64>
+// CHECK:             nd.mul %{{.*}}, %{{.*}} : tensor<1x1x16x8xf64>
 // CHECK:             scf.for %k_1 =
 // CHECK-NOT:     scf.for
 // CHECK:         func.return
@@ -162,4 +166,44 @@ func.func @sum_between(%x: tensor<10x7x16xf64>, %is_good: i1) -> (tensor<9x7x1xf
     scf.yield %product : tensor<9x7x1xf64>
   }
   func.return %down, %sum : tensor<9x7x1xf64>, f64
+}
+
+// -----
+
+// The loops need the checked index, so the check stays before them, and with it all ops before the check.
+//
+// CHECK-LABEL: func.func @check_before
+// CHECK:         nd.add %{{.*}} : tensor<9x7x16xf64>
+// CHECK:         %[[J:.*]] = nd.check_index
+// CHECK:         scf.for %row =
+// CHECK:             scf.for %k =
+// CHECK:               nd.add %[[J]], %row
+// CHECK:             scf.for %k_1 =
+// CHECK:         func.return
+func.func @check_before(%x: tensor<10x7x16xf64>, %i: i64) -> tensor<9x7x1xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %last = nd.constant {value = 15 : i64} : i64
+  %zero = nd.constant {value = 0.0 : f64} : f64
+  %n = nd.constant {value = 10 : i64} : i64
+  %part = nd.extract_slice %x[%c0, %c0, %c0] {sizes = array<i64: 9, 7, 16>, strides = array<i64: 1, 1, 1>} : tensor<10x7x16xf64> -> tensor<9x7x16xf64>
+  %twice = nd.add %part, %part : tensor<9x7x16xf64>
+  %j = nd.check_index %i, %n {axis = 0 : i64}
+  %up = scf.for %k = %c0 to %last step %c1 iter_args(%t = %twice) -> (tensor<9x7x16xf64>) : i64 {
+    %next = nd.add %k, %c1 : i64
+    %a = nd.extract_slice %x[%j, %c0, %k] {sizes = array<i64: 9, 7, 1>, strides = array<i64: 1, 1, 1>} : tensor<10x7x16xf64> -> tensor<9x7x1xf64>
+    %b = nd.extract_slice %t[%c0, %c0, %k] {sizes = array<i64: 9, 7, 1>, strides = array<i64: 1, 1, 1>} : tensor<9x7x16xf64> -> tensor<9x7x1xf64>
+    %sum = nd.add %a, %b : tensor<9x7x1xf64>
+    %s = nd.insert_slice %sum, %t[%c0, %c0, %next] {sizes = array<i64: 9, 7, 1>, strides = array<i64: 1, 1, 1>} : tensor<9x7x1xf64> into tensor<9x7x16xf64>
+    scf.yield %s : tensor<9x7x16xf64>
+  }
+  %y = nd.mul %up, %up : tensor<9x7x16xf64>
+  %top = nd.extract_slice %y[%c0, %c0, %last] {sizes = array<i64: 9, 7, 1>, strides = array<i64: 1, 1, 1>} : tensor<9x7x16xf64> -> tensor<9x7x1xf64>
+  %down = scf.for %k = %c0 to %last step %c1 iter_args(%t = %top) -> (tensor<9x7x1xf64>) : i64 {
+    %level = nd.sub %last, %k : i64
+    %a = nd.extract_slice %y[%c0, %c0, %level] {sizes = array<i64: 9, 7, 1>, strides = array<i64: 1, 1, 1>} : tensor<9x7x16xf64> -> tensor<9x7x1xf64>
+    %product = nd.mul %a, %t : tensor<9x7x1xf64>
+    scf.yield %product : tensor<9x7x1xf64>
+  }
+  func.return %down : tensor<9x7x1xf64>
 }
