@@ -31,7 +31,8 @@ def is_same_part(one: Subset, other: Subset) -> bool:
     if one.is_same(other):
         return True
     ranges = list(map(_sized, one.ranges))
-    return type(one) is type(other) and None not in ranges and ranges == list(map(_sized, other.ranges))
+    is_known = type(one) is type(other) and one.is_all_of_ranges and None not in ranges
+    return is_known and ranges == list(map(_sized, other.ranges))
 
 
 def _sized(range: Range | None) -> Range | None:

@@ -49,6 +49,10 @@ class Places(Subset):
         return tuple(known.get(axis) for axis in range(len(types.shape(self.array.type))))
 
     @property
+    def is_all_of_ranges(self) -> bool:
+        return False  # an index array may be in another order, or leave elements out
+
+    @property
     def shape(self) -> Hashable:
         return self.indexed, self.at
 

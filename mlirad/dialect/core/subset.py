@@ -56,6 +56,11 @@ class Subset(ABC):
         """The indices of the part along each axis of the array; None: anywhere."""
 
     @property
+    def is_all_of_ranges(self) -> bool:
+        """Whether the part is all elements of `ranges`, in their order."""
+        return True
+
+    @property
     @abstractmethod
     def shape(self) -> Hashable:
         """What determines the part together with `places`: for a slice, its strides."""

@@ -90,3 +90,14 @@ def test_only_what_is_added_back_is_not_cleared() -> None:
     assert clears(subtract, np.ones(4)) == forward
     assert clears(subtract_row, np.ones((4, 3))) == forward
     assert clears(copied_over, np.ones(4)) == forward + 1
+
+
+def test_elements_that_are_exchanged_are_not_added_back() -> None:
+    """Both index arrays are from 0 to 1, but in another order: each element is added where the other one was."""
+
+    def exchanged(y: Any) -> Any:
+        z = y.copy()
+        z[[0, 1]] = z[[1, 0]]
+        return np.sum(z * z * np.arange(3.0))
+
+    np.testing.assert_array_equal(mlirad.grad(exchanged)(np.array([1.0, 2.0, 3.0])), [2.0, 0.0, 12.0])
