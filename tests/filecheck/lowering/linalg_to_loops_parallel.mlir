@@ -108,12 +108,12 @@ func.func @everything(%x: memref<4000000xf64>, %y: memref<f64>) {
 // CHECK:         memref.alloca() {{.*}}: memref<256x8xf64>
 // CHECK-NOT:     memref.alloc()
 // CHECK:         vector.fma
-func.func @product(%a: memref<500x300xf64>, %b: memref<300x700xf64>, %c: memref<500x700xf64>) {
+func.func @product(%a: memref<200x300xf64>, %b: memref<300x700xf64>, %c: memref<200x700xf64>) {
   linalg.generic {
     indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>,
                      affine_map<(i, j, k) -> (i, j)>],
     iterator_types = ["parallel", "parallel", "reduction"]
-  } ins(%a, %b : memref<500x300xf64>, memref<300x700xf64>) outs(%c : memref<500x700xf64>) {
+  } ins(%a, %b : memref<200x300xf64>, memref<300x700xf64>) outs(%c : memref<200x700xf64>) {
   ^bb0(%x: f64, %y: f64, %z: f64):
     %p = arith.mulf %x, %y : f64
     %s = arith.addf %z, %p : f64

@@ -32,8 +32,10 @@ _LONG = 4
 """From so many vectors on, a sum along k is long."""
 _PACK_FROM = 1 << 15
 """From this many elements of b on, its rows are packed, so that a tile reads one page instead of one per row."""
-_LARGE = 1 << 21
-"""From this many bytes on, a factor does not stay in the second-level cache."""
+_LARGE = 5 << 17
+"""From this many bytes on, a does not stay in a second-level cache of 1 MB while it is multiplied by panels of b."""
+_FAR = 1 << 21
+"""From this many bytes on, b comes from behind the second-level cache."""
 _SCATTERED = 1 << 18
 """The same if a is not contiguous along k, so that each step of a tile reads another cache line."""
 _FEWEST_COLUMNS = 64
@@ -124,7 +126,7 @@ def packs_in_rows(j: Index, itemsize: int) -> bool:
 
 def _has_long_rows(j: int, k: int, itemsize: int) -> bool:
     """Whether b does not stay in the second-level cache, and each step down a panel reads another page."""
-    return j * itemsize >= _PAGE and j * k * itemsize >= _LARGE
+    return j * itemsize >= _PAGE and j * k * itemsize >= _FAR
 
 
 def blocks_of(i: Index, j: Index, rows: int, width: int, itemsize: int, *, is_by_threads: bool) -> Blocks:
