@@ -210,9 +210,11 @@ def add_slice_to(op: AddSliceOp, part: SSAValue, array: SSAValue, *starts: SSAVa
     if _is_whole(op, part):
         return Expr(array) + Expr(part)
     before = defined_by(array, InsertSliceOp)
-    # At constant places, later passes gather all additions to an array, and its clear, into one sum.
-    is_next = before is not None and array.has_one_use() and any(known_number(start) is None for start in starts)
-    if is_next and before is not None and _same_slice(before, op):
+    # A marked clear may yet prove needless. At constant places, later passes gather all additions to an array, and its
+    # clear, into one sum.
+    is_next = before is not None and not before.attributes and array.has_one_use()
+    is_apart = any(known_number(start) is None for start in starts)
+    if is_next and is_apart and before is not None and _same_slice(before, op):
         old, array = before.value, before.t
     elif is_number(array, 0):
         old = array
