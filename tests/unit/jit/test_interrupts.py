@@ -300,6 +300,7 @@ def test_nothing_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CpuArtifact, "entry_point", lambda *args: made.append(entry_point(*args)) or made[-1])
     compiled = mlirad.jit(python_functions.copied(decay))
     compiled(1.0, 3)
+    gc.collect()  # what other tests have left
     count = sys.getrefcount(KeyboardInterrupt)
     for _ in range(5):
         with pytest.raises(KeyboardInterrupt), _alarm(0.02, _Arrival()):

@@ -9,6 +9,7 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from xdsl.context import Context
@@ -161,8 +162,8 @@ def run(words: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> t
 def test_the_command_reduces(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opt, "passes", lambda: [FailsOnSine])
-    monkeypatch.setattr(opt, "summary", lambda of: "")
+    found = SimpleNamespace(name=FailsOnSine.name, summary="", load=lambda: FailsOnSine)
+    monkeypatch.setattr(opt, "pass_files", lambda: [found])
     code, out, err = run(["-p", "test-fails-on-sine", "--reduce"], tmp_path, capsys)
     assert code == 0
     assert re.search(r"reduced from \d+ to 3 ops, in \d+ tries", err) and "KeyError" in err

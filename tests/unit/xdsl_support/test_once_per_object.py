@@ -10,7 +10,7 @@ import weakref
 import numpy as np
 
 import mlirad
-from mlirad.frontend.program.source import _compiled, _functions, source_of
+from mlirad.frontend.program.source import _compiled, _functions, _functions_at, source_of
 from mlirad.xdsl_support.once_per_object import once
 
 TEXT = """
@@ -50,6 +50,7 @@ def test_a_program_is_forgotten():
     linecache.cache.pop("<forgotten>")
     _compiled.cache_clear()  # 64 other texts would do the same
     _functions.cache_clear()
+    _functions_at.cache_clear()
     gc.collect()
     assert code() is None
     assert kernel() is None
