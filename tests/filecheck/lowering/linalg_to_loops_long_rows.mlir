@@ -11,12 +11,12 @@
 // CHECK:           vector.load %c[
 // CHECK:           vector.load %b[
 // CHECK:           vector.store {{.*}}, %c[
-func.func @in_place(%a: memref<4x512xf64>, %b: memref<512x512xf64>, %c: memref<4x512xf64>) {
+func.func @in_place(%a: memref<4x512xf64>, %b: memref<512x1024xf64>, %c: memref<4x1024xf64>) {
   linalg.generic {
     indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>,
                      affine_map<(i, j, k) -> (i, j)>],
     iterator_types = ["parallel", "parallel", "reduction"]
-  } ins(%a, %b : memref<4x512xf64>, memref<512x512xf64>) outs(%c : memref<4x512xf64>) {
+  } ins(%a, %b : memref<4x512xf64>, memref<512x1024xf64>) outs(%c : memref<4x1024xf64>) {
   ^bb0(%x: f64, %y: f64, %z: f64):
     %p = arith.mulf %x, %y : f64
     %s = arith.addf %z, %p : f64
@@ -35,12 +35,12 @@ func.func @in_place(%a: memref<4x512xf64>, %b: memref<512x512xf64>, %c: memref<4
 // CHECK:         scf.for %[[J:.*]] = {{.*}} step %[[WIDTH]] {
 // CHECK:           vector.load %b[%[[K]], %[[J]]]
 // CHECK:           vector.store {{.*}}, %[[PANEL]][
-func.func @packed(%a: memref<18x512xf64>, %b: memref<512x512xf64>, %c: memref<18x512xf64>) {
+func.func @packed(%a: memref<18x512xf64>, %b: memref<512x1024xf64>, %c: memref<18x1024xf64>) {
   linalg.generic {
     indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>,
                      affine_map<(i, j, k) -> (i, j)>],
     iterator_types = ["parallel", "parallel", "reduction"]
-  } ins(%a, %b : memref<18x512xf64>, memref<512x512xf64>) outs(%c : memref<18x512xf64>) {
+  } ins(%a, %b : memref<18x512xf64>, memref<512x1024xf64>) outs(%c : memref<18x1024xf64>) {
   ^bb0(%x: f64, %y: f64, %z: f64):
     %p = arith.mulf %x, %y : f64
     %s = arith.addf %z, %p : f64

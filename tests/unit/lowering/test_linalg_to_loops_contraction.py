@@ -79,11 +79,11 @@ def test_matrix_product_in_blocks(spec: str, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_long_rows_of_a_large_factor_are_read_in_order() -> None:
     """For few rows of the first factor in place, also if the result is only written; for more, they are packed."""
-    for rows, depth, columns in ((3, 517, 513), (16, 250, 1100), (17, 530, 515)):
+    for rows, depth, columns in ((3, 1034, 513), (16, 500, 1100), (17, 1060, 515)):
         a, b = RNG.integers(-8, 9, (rows, depth)).astype(float), RNG.integers(-8, 9, (depth, columns)).astype(float)
         for x, y in ((a, b), (a[:, ::-1], b[::-1])):
             np.testing.assert_array_equal(mlirad.jit(np.matmul)(x, y), x @ y)
-    for sizes in ({"i": 5, "j": 1030, "k": 515}, {"i": 18, "j": 1030, "k": 515}):
+    for sizes in ({"i": 5, "j": 2060, "k": 515}, {"i": 18, "j": 2060, "k": 515}):
         check("ik,kj->ij", sizes, element="f32", vector_bytes=64)
 
 
