@@ -49,8 +49,8 @@ class PlanarSequence:
     """Ops of a block, with several loops over planes, that compute `count` rows apart from one another.
 
     ops: in program order. later: ops between them that come after them. following: the op before which all of them can
-    be computed. rows: of all values that have rows. taken: arrays from before of which rows are computed with or
-    changed. parts: the rows of slices that are read from arrays from before. local: the rows of all other slices.
+    be computed. rows: of all values that have rows. taken: arrays from before whose rows the ops use or
+    change. parts: the rows of slices that are read from arrays from before. local: the rows of all other slices.
     """
 
     block: Block

@@ -33,8 +33,8 @@ from mlirad.xdsl_support.traversal import ops_of
 class RowOps:
     """Ops for row number `row` of `count`.
 
-    rows: of the values that have rows. parts: the rows of slices of whole arrays. local: those of slices of arrays of
-    which only the row is computed. loops: the loop that was emitted for a loop.
+    rows: of the values that have rows. parts: the rows of slices of whole arrays. local: the rows of slices of arrays
+    that exist only as this row. loops: the loop that was emitted for a loop.
     """
 
     rows: Mapping[SSAValue, RowAxis]
@@ -140,7 +140,7 @@ class RowOps:
         return self._update(subset, Expr(self.of(subset.array)), starts, sizes, strides)
 
     def _access_local(self, op: Operation, subset: Subset) -> Expr:
-        """A read or write of an array of which there is only the row."""
+        """A read or write of an array that has only the row."""
         ranges = [each for each in subset.ranges if each is not None]
         starts, strides = [self._start(each) for each in ranges], [each.stride for each in ranges]
         sizes = self._sizes(types.shape(subset.part.type), self.local[op])
@@ -202,7 +202,7 @@ class RowOps:
         return [self._first(rows) if axis == rows.axis else zero for axis in range(len(whole.shape))]
 
     def _first(self, rows: RowAxis) -> Expr:
-        """The first index of the row, from that of all rows."""
+        """The first index of the row, from the first index of all rows."""
         return self.row if rows.unit == 1 else self.row * rows.unit
 
     def _type(self, value: SSAValue) -> Attribute:

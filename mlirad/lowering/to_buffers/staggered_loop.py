@@ -54,7 +54,7 @@ class _Strip:
 @dataclass
 class StaggeredLoop:
     """rings: for memory that only the run uses, what replaces it, and its rows: n rows for each strip; row i is stored
-    as row i modulo n. cells, sums: for each sum of all elements, the sum of the current row, and those of all rows.
+    as row i modulo n. cells, sums: for each sum of all elements, the sum of the current row, and the sums of all rows.
     elsewhere: for operands that others see, a row for each strip.
     """
 

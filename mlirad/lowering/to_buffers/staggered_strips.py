@@ -31,7 +31,7 @@ _AGAIN_IN_TWO = 4
 class StripSpan:
     """When a strip runs a nest: `first` and `last` are times after the strip's own first and last time.
 
-    own: the same for the rows that this strip alone computes, which others may see; None if nobody else sees any.
+    own: the same for the rows that this strip alone computes, which others may see; None if no other code sees any.
     """
 
     first: int

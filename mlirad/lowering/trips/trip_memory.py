@@ -1,4 +1,4 @@
-"""The memory that the trips of a loop access: whether the trips may run in any order, but for sums.
+"""The memory that the trips of a loop access: whether the trips may run in any order, except for sums.
 
 Reads: loops on memrefs, before the arena is planned. Writes: nothing. Leaves: nothing.
 
@@ -57,7 +57,7 @@ class TripMemory:
     sums: dict[SSAValue, list[TripSum]] = field(default_factory=dict)
 
     def is_apart(self) -> bool:
-        """Whether the trips may run in any order, but for the sums."""
+        """Whether the trips may run in any order, except for the sums."""
         if not self._takes(self.loop.body.block):
             return False
         if any(base in self.slices for base in self.sums):
@@ -201,7 +201,7 @@ class TripMemory:
 
 
 def _before_reshapes(value: SSAValue, axis: int) -> tuple[SSAValue, int]:
-    """The memory of which a value is a view with the same first axis."""
+    """The memory that a value views with the same first axis."""
     while axis == 0 and isinstance(value.owner, RESHAPES):
         source = value.owner.operands[0]
         if shape_of(source)[:1] != shape_of(value)[:1]:

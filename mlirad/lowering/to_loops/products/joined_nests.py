@@ -79,8 +79,8 @@ class NestsBeside:
 
 
 def joined(nest: GenericOp | None, operand: Operand, along: int, builder: LoopBuilder) -> JoinedNest | None:
-    """The nest in the dimensions of a product, of which `operand` is the array between the two; None if there is none,
-    or if its operands are not contiguous along the tile's vectors."""
+    """The nest in the dimensions of a product; `operand` is the product's array between the two. None if there is no
+    nest, or if its operands are not contiguous along the tile's vectors."""
     if nest is None or operand.value is not nest.outputs[0]:
         return None
     inputs: list[Operand | None] = []
