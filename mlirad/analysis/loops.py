@@ -39,6 +39,12 @@ def block_of(value: SSAValue) -> Block:
     return block
 
 
+def is_outside(value: SSAValue, op: Operation) -> bool:
+    """Whether a value is defined outside of an op's regions."""
+    around = block_of(value).parent_op()
+    return around is None or not op.is_ancestor(around)
+
+
 def terminator(block: Block) -> Operation:
     """The yield, condition or return that ends a block."""
     last = block.last_op

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import func, scf
 from xdsl.ir import Operation, SSAValue
 
-from mlirad.analysis.loops import Loop, yields
+from mlirad.analysis.loops import Loop, is_outside, yields
 from mlirad.analysis.rule_attributes import flows_by_rule, own_rule
 from mlirad.dialect.core import types
 from mlirad.dialect.core.op import NdOp
@@ -70,7 +70,7 @@ class Activity:
         for inner in op.walk():
             sources = flows(inner, self.calls) if inner is not op else _yielded(op)
             for source, sink in sources:
-                if source in self.live and sink in self.live and not _is_inside(source, op):
+                if source in self.live and sink in self.live and is_outside(source, op):
                     found[source] = None
         return list(found)
 
@@ -79,10 +79,6 @@ def _yielded(op: Operation) -> Iterator[Flow]:
     """The flows of a region op that start at the end of one of its regions."""
     at_end = {value for region in op.regions if region.blocks for value in yields(region.block)}
     return (flow for flow in flows(op, {}) if flow[0] in at_end)
-
-
-def _is_inside(value: SSAValue, op: Operation) -> bool:
-    return value.owner is not op and op.is_ancestor(value.owner)
 
 
 def activity(

@@ -26,7 +26,7 @@ from mlirad.autodiff.private_functions import add_function
 from mlirad.dialect.arrays.stacked import number_of_lanes
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, emit, emit_all, insert, located, where
-from mlirad.dialect.core.op import NdOp, is_pointwise, read_subset, written_subset
+from mlirad.dialect.core.op import NdOp, accessed_subset, is_pointwise
 from mlirad.dialect.ops.movement import of_lanes, repeated
 from mlirad.dialect.ops.reduction import MaxOp
 from mlirad.errors import CompileError
@@ -130,7 +130,7 @@ class _Batch:
 
     def _is_of_one_element(self, op: Operation) -> bool:
         """Whether an op accesses part of an array that differs between lanes, and all lanes do not fit in the cache."""
-        subset = read_subset(op) or written_subset(op)
+        subset = accessed_subset(op)
         if subset is None or (subset.array not in self.differing and op.results[0] not in self.differing):
             return False
         return not self._is_at_most(subset.array, CACHED)

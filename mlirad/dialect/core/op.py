@@ -291,6 +291,11 @@ def written_subset(op: Operation | Block) -> Subset | None:
     return op.subset() if isinstance(op, NdOp) and op.memory.overwrites is not None else None
 
 
+def accessed_subset(op: Operation | Block) -> Subset | None:
+    """The part of an array that `op` reads or changes, if there is one."""
+    return read_subset(op) or written_subset(op)
+
+
 def is_pointwise(op: NdOp) -> bool:
     """Whether each element of the results depends only on the operands' elements at the same index."""
     answers = op.loops()

@@ -18,14 +18,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirad.analysis.loops import Carry, Loop, add_yields
+from mlirad.analysis.loops import Carry, Loop, add_yields, is_outside
 from mlirad.analysis.ranges import Ranges
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr
-from mlirad.dialect.core.op import read_subset, written_subset
+from mlirad.dialect.core.op import accessed_subset, read_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.lowering.clean_up.check_elimination import eliminate_checks
-from mlirad.lowering.clean_up.hoist_reads import are_apart, is_in_range, is_outside
+from mlirad.lowering.clean_up.hoist_reads import are_apart, is_in_range
 from mlirad.lowering.rewriting import in_place_of, replace
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import find, ops_inside
@@ -156,7 +156,7 @@ def _carry(loop: scf.ForOp, element: _Element) -> None:
         before = subset.read(Expr(carry.init), places).value
     (value,), (after,) = Loop(loop).add([before])
     for op in sorted(element.accesses, key=block.get_operation_index):
-        access = read_subset(op) or written_subset(op)  # its operands may have been replaced just now
+        access = accessed_subset(op)  # its operands may have been replaced just now
         assert access is not None
         if access.change is Change.NONE:
             replace(op, [value])

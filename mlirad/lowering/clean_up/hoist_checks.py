@@ -15,7 +15,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.analysis.constants import constant_int
-from mlirad.analysis.loops import block_of
+from mlirad.analysis.loops import is_outside
 from mlirad.analysis.trip_forms import Form, Opaque, Term, Trip, is_at_least, linear, of_term
 from mlirad.dialect.core import types
 from mlirad.dialect.core.control import branch
@@ -91,12 +91,7 @@ def stays(term: Term, loop: scf.ForOp) -> bool:
     """Whether a term is known before the loop."""
     if isinstance(term, Trip):
         return isinstance(term.loop, scf.ForOp) and term.loop is not loop and term.loop.is_ancestor(loop)
-    return term.axis is None and _is_outside(term.value, loop)
-
-
-def _is_outside(value: SSAValue, loop: scf.ForOp) -> bool:
-    around = block_of(value).parent_op()
-    return around is None or not loop.is_ancestor(around)
+    return term.axis is None and is_outside(term.value, loop)
 
 
 @dataclass(frozen=True)
@@ -178,7 +173,7 @@ def _moving(op: Operation, loop: scf.ForOp) -> _MovingCheck | None:
     index, size = checked
     moving, own = linear(index), Trip(loop)
     start, step = moving.plus(of_term(own), -moving.terms.get(own, 0)), moving.terms.get(own, 0)
-    is_known = constant_int(size) is not None or _is_outside(size, loop)
+    is_known = constant_int(size) is not None or is_outside(size, loop)
     assert isinstance(op, EffectOp)
     if not is_known or not all(stays(term, loop) for term in start.terms) or abs(step) >= LONGEST_STEP:
         return None

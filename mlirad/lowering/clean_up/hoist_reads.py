@@ -10,9 +10,9 @@ LLVM does not find this: if a write may change the value of a read, LLVM does no
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.ir import Operation, SSAValue, Use
+from xdsl.ir import SSAValue, Use
 
-from mlirad.analysis.loops import terminator
+from mlirad.analysis.loops import is_outside, terminator
 from mlirad.analysis.ranges import Ranges
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr
@@ -58,11 +58,6 @@ def _writes(arg: SSAValue, yielded: SSAValue, loop: scf.ForOp) -> list[Subset] |
         writes.append(write)
         yielded = write.array
     return writes
-
-
-def is_outside(value: SSAValue, loop: scf.ForOp) -> bool:
-    owner = value.owner
-    return not loop.is_ancestor(owner if isinstance(owner, Operation) else owner.parent_op() or loop)
 
 
 def _ends(along: Range | None, ranges: Ranges) -> tuple[Values, Values] | None:

@@ -26,7 +26,7 @@ from mlirad.analysis.trip_forms import Form, Trip, linear
 from mlirad.analysis.varying import varying
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building
-from mlirad.dialect.core.op import NdOp, read_subset, written_subset
+from mlirad.dialect.core.op import NdOp, accessed_subset, read_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.lowering.clean_up.hoist_checks import LONGEST_STEP, stays
 from mlirad.lowering.clean_up.running_extremes import Companion, RunningExtreme, running_extremes
@@ -147,13 +147,13 @@ def independent_trips(loop: scf.ForOp, *, is_derived: bool) -> IndependentTrips 
     chosen = [each.value for each in extremes if isinstance(each, Companion)]
     if trip_count(loop) is None and not all(is_counted(value, loop) for value in chosen):
         return "it chooses a value with the largest number so far, and may make no trip"
-    places = {op: _place(subset.places, loop) for op in inside if (subset := _subset(op)) is not None}
+    places = {op: _place(subset.places, loop) for op in inside if (subset := accessed_subset(op)) is not None}
     if not is_derived and _gain(loop, paying) < _PASS * _further_places(places):
         return "passes over arrays that it reads at many places would cost more than its functions"
     if not any(_pays(op, False) for op in paying):
         if None in places.values():
             return "it only does arithmetic, which does not pay for gathers"
-        is_product = not writes and not extremes and sum(_subset(op) is None for op in paying) <= _PRODUCT
+        is_product = not writes and not extremes and sum(accessed_subset(op) is None for op in paying) <= _PRODUCT
         if is_product and loops_around(loop.parent):
             return "it is an inner loop that only adds up products, which needs no tape"
     trips = IndependentTrips(loop, tuple(carries), differing, places)
@@ -184,10 +184,6 @@ def _is_straight(op: Operation) -> bool:
 def _is_harmless(op: Operation) -> bool:
     """Whether an op neither fails nor has an effect, because trips have no order."""
     return bool(op.regions) or is_terminator(op.__class__) or (isinstance(op, NdOp) and has_no_effect(op))
-
-
-def _subset(op: Operation) -> Subset | None:
-    return read_subset(op) or written_subset(op)
 
 
 def _gain(loop: scf.ForOp, functions: Sequence[Operation]) -> float:
@@ -286,7 +282,7 @@ class _Reading:
         """Whether an op can be computed for all trips at once, or once for all trips."""
         if op.regions or is_terminator(op.__class__):
             return True
-        subset, differing = _subset(op), self.trips.varying
+        subset, differing = accessed_subset(op), self.trips.varying
         if subset is None or types.is_tensor(subset.part.type):
             is_once = differing.isdisjoint(op.results) and read_subset(op) is None and self._leaves_loops
             return is_once or not any(types.is_tensor(value.type) for value in (*op.operands, *op.results))

@@ -17,10 +17,10 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from mlirad.analysis.bounds import most_trips
 from mlirad.analysis.call_graph import WRITTEN
 from mlirad.analysis.groups import Groups
-from mlirad.analysis.loops import Carries, trip_count
+from mlirad.analysis.loops import Carries, LoopOp, block_of, loops_around, trip_count
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, full
-from mlirad.dialect.core.op import NdOp, read_subset, written_subset
+from mlirad.dialect.core.op import NdOp, accessed_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import ops_inside
@@ -91,7 +91,7 @@ class SlicedArray:
         An array of the caller that an error leaves half written has its order, as all writes would come at the end.
         """
         seen = [*self.made, *self.used]
-        if any(_loops_around(value.owner) or _shows_errors(value) for value in seen):
+        if any(loops_around(block_of(value)) or _shows_errors(value) for value in seen):
             return False
         elements = prod(types.shape(self.values[0].type))
         return not seen or sum(map(_elements_used, self.accesses)) >= _PAYS * len(seen) * elements
@@ -195,7 +195,7 @@ def _lengths(access: Operation) -> list[int]:
 
 def _elements_used(access: Operation) -> int:
     """About how many elements a read or write uses in all trips."""
-    return prod(_lengths(access)) * prod(map(_trips, _loops_around(access)))
+    return prod(_lengths(access)) * prod(_trips(loop.op) for loop in loops_around(access.parent))
 
 
 def _shows_errors(value: SSAValue) -> bool:
@@ -210,7 +210,7 @@ def _shows_errors(value: SSAValue) -> bool:
     return not all(map(has_no_effect, ops))
 
 
-def _trips(loop: Operation) -> int:
+def _trips(loop: LoopOp) -> int:
     """About how many trips there are; 1 if this is unknown. A loop that runs to an outer counter has half the most."""
     if not isinstance(loop, scf.ForOp):
         return 1
@@ -219,17 +219,6 @@ def _trips(loop: Operation) -> int:
         return known
     most = most_trips(loop)
     return 1 if most is None or most > _MOST else (most + 1) // 2
-
-
-def _loops_around(place: Operation | Block) -> list[Operation]:
-    """The loops that an op, or what a block begins with, is in."""
-    found: list[Operation] = []
-    op = place.parent_op()
-    while op is not None:
-        if isinstance(op, scf.ForOp | scf.WhileOp):
-            found.append(op)
-        op = op.parent_op()
-    return found
 
 
 def is_filled(value: SSAValue) -> bool:
@@ -251,14 +240,14 @@ def filled_as(value: SSAValue, shape: Sequence[int]) -> SSAValue:
 
 
 def slice_at(op: Operation) -> Subset:
-    subset = read_subset(op) or written_subset(op)
+    subset = accessed_subset(op)
     assert subset is not None
     return subset
 
 
 def _slice_of(op: Operation) -> Subset | None:
     """The slice or element of an array with several axes that an op reads, replaces or adds to."""
-    subset = read_subset(op) or written_subset(op)
+    subset = accessed_subset(op)
     if subset is None or subset.change is Change.OTHER or not _has_axes(subset.array) or None in subset.ranges:
         return None
     is_slice = subset.axes == tuple(range(len(types.shape(subset.array.type))))

@@ -36,10 +36,10 @@ from mlirad.dialect.arrays.slices import insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.control import for_loop
 from mlirad.dialect.core.expr import Expr, apply, located
-from mlirad.dialect.core.op import written_subset
+from mlirad.dialect.core.op import accessed_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.lowering.planes.planar_sequences import PlanarSequence, planar_sequence
-from mlirad.lowering.planes.planar_trips import PlanarTrips, is_function, is_slice, planar_trips, subset_of
+from mlirad.lowering.planes.planar_trips import PlanarTrips, is_function, is_slice, planar_trips
 from mlirad.lowering.planes.row_ops import RowOps, undefined
 from mlirad.lowering.planes.shifted_additions import store_additions
 from mlirad.lowering.planes.strips import StripOps
@@ -127,7 +127,7 @@ def _crosses_lines(loop: scf.ForOp, least: int) -> bool:
     along: dict[tuple[SSAValue, tuple[int, ...]], int] = {}
     first = {version: carry.arg for carry in Loop(loop).carries for version in _versions(carry.yielded)}
     for op in ops_of(loop.body.block):
-        subset = subset_of(op)
+        subset = accessed_subset(op)
         if subset is not None and types.is_tensor(subset.part.type) and types.is_static(subset.part.type):
             shape = types.shape(subset.part.type)
             places = across if _is_across(subset, loop) else along
@@ -147,7 +147,7 @@ def _is_across(subset: Subset, loop: scf.ForOp) -> bool:
 def _versions(value: SSAValue) -> list[SSAValue]:
     """A carried array before and after each write of a trip."""
     found = [value]
-    while isinstance(op := found[-1].owner, Operation) and (subset := subset_of(op)) is not None:
+    while isinstance(op := found[-1].owner, Operation) and (subset := accessed_subset(op)) is not None:
         found.append(subset.array)
     return found
 
@@ -206,7 +206,7 @@ def _strip(sequence: PlanarSequence) -> int:
     parts = [
         subset.part
         for op in (*sequence.parts, *sequence.local)
-        if op.parent is not sequence.block and (subset := subset_of(op)) is not None
+        if op.parent is not sequence.block and (subset := accessed_subset(op)) is not None
     ]
     if any(prod(types.shape(part.type)) != sequence.count for part in parts if types.is_tensor(part.type)):
         return 1

@@ -26,7 +26,7 @@ from mlirad.analysis.constants import holds_one_number
 from mlirad.analysis.loops import Loop, counts_from_zero
 from mlirad.analysis.trip_forms import linear
 from mlirad.dialect.core import types
-from mlirad.dialect.core.op import NdOp, written_subset
+from mlirad.dialect.core.op import NdOp, accessed_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.lowering.layouts.sliced_arrays import is_reshape
 from mlirad.lowering.planes.planar_trips import (
@@ -38,7 +38,6 @@ from mlirad.lowering.planes.planar_trips import (
     is_slice,
     planar_trips,
     reshaped,
-    subset_of,
 )
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
@@ -126,7 +125,7 @@ class _Search:
         local: dict[Operation, RowAxis] = {}
         taken: dict[SSAValue, None] = {}
         for op in (each for member in members for each in (member, *ops_inside(member))):
-            subset = subset_of(op)
+            subset = accessed_subset(op)
             operands = set(op.operands)
             if subset is not None and self._is_whole(subset):
                 if types.is_tensor(subset.part.type):
@@ -245,7 +244,7 @@ class _Search:
                 self._set(each, known)
 
     def _spread(self, op: Operation) -> None:
-        subset = subset_of(op)
+        subset = accessed_subset(op)
         if subset is not None:
             if not self._is_whole(subset):
                 self._set_alike((subset.array, subset.part, *op.results))
@@ -272,7 +271,7 @@ class _Search:
         if is_terminator(op.__class__):
             return
         needed = [*op.operands, *op.results]
-        subset = subset_of(op)
+        subset = accessed_subset(op)
         if subset is not None:
             is_whole, is_read = self._is_whole(subset), subset.change is Change.NONE
             if is_whole and not types.is_tensor(subset.part.type):

@@ -18,14 +18,14 @@ from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from mlirad.analysis.constants import holds_one_number
-from mlirad.analysis.loops import Carry, Loop, counts_from_zero
+from mlirad.analysis.loops import Carry, Loop, counts_from_zero, is_outside
 from mlirad.analysis.trip_forms import Form, Term, Trip, linear, of_term
 from mlirad.dialect.core import types
 from mlirad.dialect.core.answers import Generic
-from mlirad.dialect.core.op import NdOp, read_subset, written_subset
+from mlirad.dialect.core.op import NdOp, accessed_subset, written_subset
 from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.lowering.layouts.sliced_arrays import is_reshape
 from mlirad.lowering.planes.shifted_additions import additions_of
@@ -63,13 +63,7 @@ class PlanarTrips:
     @property
     def before(self) -> list[SSAValue]:
         """The values with rows, other than filled arrays, that are computed before the loop."""
-        return [value for value in self.rows if is_before(value, self.loop) and not holds_one_number(value)]
-
-
-def is_before(value: SSAValue, loop: scf.ForOp) -> bool:
-    owner = value.owner
-    block = owner if isinstance(owner, Block) else owner.parent
-    return block is not None and not loop.is_ancestor(block)
+        return [value for value in self.rows if is_outside(value, self.loop) and not holds_one_number(value)]
 
 
 def planar_trips(loop: scf.ForOp) -> PlanarTrips | None:
@@ -90,10 +84,6 @@ def is_slice(subset: Subset) -> bool:
     """Whether a part is an array with an axis for each axis of the whole, at known sizes."""
     has_sizes = all(each is not None and isinstance(each.length, int) for each in subset.ranges)
     return has_sizes and subset.axes == tuple(range(len(types.shape(subset.array.type))))
-
-
-def subset_of(op: Operation) -> Subset | None:
-    return read_subset(op) or written_subset(op)
 
 
 def is_plain(op: Operation) -> bool:
@@ -179,7 +169,7 @@ class _Search:
 
     def _spread(self, op: Operation) -> None:
         """An op's operands and results have the same rows."""
-        if subset_of(op) is not None or is_terminator(op.__class__):
+        if accessed_subset(op) is not None or is_terminator(op.__class__):
             return
         if is_reshape(op):
             x, result = op.operands[0], op.results[0]
@@ -201,9 +191,9 @@ class _Search:
         """An op of the body can be computed for a row. of_carries: the reads and writes of carried arrays."""
         if is_terminator(op.__class__) or not any(types.is_tensor(x.type) for x in (*op.operands, *op.results)):
             return
-        subset = subset_of(op)
+        subset = accessed_subset(op)
         if subset is not None:
-            is_read_before = subset.change is Change.NONE and is_before(subset.array, self.loop)
+            is_read_before = subset.change is Change.NONE and is_outside(subset.array, self.loop)
             if is_read_before and not types.is_tensor(subset.part.type):
                 return
             if not (is_read_before or op in of_carries) or subset.array in self.rows or not is_slice(subset):
@@ -229,7 +219,7 @@ class _Search:
                 op = use.operation
                 if is_terminator(op.__class__) and version is carry.yielded:
                     continue
-                subset = subset_of(op)
+                subset = accessed_subset(op)
                 if subset is None or subset.array is not version or subset.number != use.index:
                     return None
                 found.append(op)
@@ -239,7 +229,7 @@ class _Search:
 
     def _are_apart(self, accesses: Sequence[Operation]) -> bool:
         """Whether all trips access each row of a carried array as that row."""
-        subsets = {op: subset for op in accesses if (subset := subset_of(op)) is not None}
+        subsets = {op: subset for op in accesses if (subset := accessed_subset(op)) is not None}
         if all(each.change is Change.NONE for each in subsets.values()):
             return True
         known = next((self.parts[op] for op in subsets if op in self.parts), None)
@@ -261,7 +251,7 @@ class _Search:
     def _is_in_blocks(self, subset: Subset, rows: RowAxis) -> bool:
         """Whether an array that the loop does not change consists of blocks of all rows, and a part of some blocks."""
         place, block = subset.ranges[rows.axis], self.count * rows.unit
-        is_fixed = subset.change is Change.NONE and is_before(subset.array, self.loop)
+        is_fixed = subset.change is Change.NONE and is_outside(subset.array, self.loop)
         is_whole = types.shape(subset.array.type)[rows.axis] % block == 0
         return (
             is_fixed
@@ -284,7 +274,7 @@ class _Search:
         return difference is not None and difference % modulus == 0
 
     def _is_fixed(self, term: Term) -> bool:
-        return term.loop.is_ancestor(self.loop) if isinstance(term, Trip) else is_before(term.value, self.loop)
+        return term.loop.is_ancestor(self.loop) if isinstance(term, Trip) else is_outside(term.value, self.loop)
 
 
 def reshaped(rows: RowAxis, count: int, before: Sequence[int], after: Sequence[int]) -> RowAxis | None:

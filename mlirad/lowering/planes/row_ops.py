@@ -21,10 +21,10 @@ from mlirad.dialect.arrays.slices import add_slice, extract_slice, insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.control import for_loop
 from mlirad.dialect.core.expr import Expr, apply, constant, emit, emit_all, full, insert, located
-from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.core.op import NdOp, accessed_subset
 from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.ops.movement import reshape
-from mlirad.lowering.planes.planar_trips import RowAxis, subset_of
+from mlirad.lowering.planes.planar_trips import RowAxis
 from mlirad.xdsl_support.effects import is_terminator
 from mlirad.xdsl_support.traversal import ops_of
 
@@ -59,7 +59,7 @@ class RowOps:
     def split(self, ops: Mapping[Operation, RowAxis]) -> None:
         """Read arrays that consist of blocks of all rows as such."""
         for op, rows in ops.items():
-            subset = subset_of(op)
+            subset = accessed_subset(op)
             if rows.blocks != 1 and subset is not None:
                 self._blocks[op] = self._split(Expr(subset.array), rows)
 
@@ -86,7 +86,7 @@ class RowOps:
         return [Expr(self.of(value, like=arg)) for value, arg in zip(yields(body), body.args[1:], strict=True)]
 
     def _op(self, op: Operation) -> None:
-        subset = subset_of(op)
+        subset = accessed_subset(op)
         if subset is not None and op in self.parts:
             results = [self._access(op, subset)]
         elif subset is not None and op in self.local:

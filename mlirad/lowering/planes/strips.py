@@ -22,10 +22,11 @@ from mlirad.analysis.trip_forms import Form, Opaque, Term, Trip, linear
 from mlirad.dialect.arrays.slices import extract_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit
+from mlirad.dialect.core.op import accessed_subset
 from mlirad.dialect.core.subset import Subset
 from mlirad.dialect.ops.movement import TransposeOp, reshape
 from mlirad.lowering.planes.planar_sequences import PlanarSequence
-from mlirad.lowering.planes.planar_trips import RowAxis, subset_of
+from mlirad.lowering.planes.planar_trips import RowAxis
 from mlirad.lowering.planes.row_ops import RowOps
 
 Place = tuple[SSAValue, RowAxis, tuple[tuple[Form, int, int] | None, ...]]
@@ -47,7 +48,7 @@ class StripOps(RowOps):
     def read_ahead(self, sequence: PlanarSequence) -> None:
         """Copy the arrays from before that the trips of loops read, slice by slice."""
         for op in self.parts:
-            subset = subset_of(op)
+            subset = accessed_subset(op)
             place = None if subset is None or op.parent is sequence.block else self._place(sequence, op, subset)
             if place is not None:
                 self._places[op] = place

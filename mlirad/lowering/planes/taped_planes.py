@@ -24,11 +24,10 @@ from mlirad.dialect.ad.tape import TapeOp
 from mlirad.dialect.arrays.slices import extract_slice, insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant
-from mlirad.dialect.core.op import written_subset
+from mlirad.dialect.core.op import accessed_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.dialect.ops.movement import reshape
 from mlirad.lowering.layouts.sliced_arrays import is_reshape
-from mlirad.lowering.planes.planar_trips import subset_of
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.xdsl_support.effects import is_terminator
 from mlirad.xdsl_support.traversal import find
@@ -137,7 +136,7 @@ class _Tape:
 
 def _slice_of(op: Operation) -> Subset | None:
     """The contiguous part of a flat array of known size that an op reads or replaces."""
-    subset = subset_of(op)
+    subset = accessed_subset(op)
     if subset is None or subset.change not in (Change.NONE, Change.REPLACED) or subset.axes != (0,):
         return None
     (place,) = subset.ranges

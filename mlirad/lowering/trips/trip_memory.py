@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from mlirad.analysis.loops import block_of
+from mlirad.analysis.loops import is_outside
 from mlirad.analysis.trip_forms import Form, Opaque, Term, Trip, linear
 from mlirad.dialect.core.effect_table import is_removable
 from mlirad.lowering.loop_body import Combiner, body_of
@@ -145,8 +145,7 @@ class TripMemory:
         return base is not None and not self._is_inside(base)
 
     def _is_inside(self, value: SSAValue) -> bool:
-        around = block_of(value).parent_op()
-        return around is not None and self.loop.is_ancestor(around)
+        return not is_outside(value, self.loop)
 
     def _slice(self, value: SSAValue) -> TripSlice | None:
         """The slice that a view belongs to: the outermost view whose start moves with the loop's counter."""

@@ -13,11 +13,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 
 from mlirad.analysis.call_graph import calls_in, functions_of
+from mlirad.analysis.loops import loops_around
 from mlirad.dialect.ad.tape import SLOT
 from mlirad.dialect.core import types
 from mlirad.location import SourceLocation
@@ -146,8 +147,8 @@ def _report_of(made: memref.AllocOp, is_called: bool, is_result: bool, names: Co
     bytes = ByteCount.of(_static_bytes(made))
     for _ in made.dynamic_sizes:
         bytes = bytes * unknown("size")
-    for loop in _loops_around(made):
-        bytes = bytes * (1 + sum(isinstance(each.type, MemRefType) for each in loop.results))
+    for loop in loops_around(made.parent):
+        bytes = bytes * (1 + sum(isinstance(each.type, MemRefType) for each in loop.op.results))
     if is_called:  # of a function that calls itself: others have been inlined
         bytes = bytes * unknown("calls")
     kind = "tape" if SLOT in made.attributes else "result" if is_result else "array"
@@ -158,14 +159,6 @@ def _static_bytes(made: memref.AllocOp) -> int:
     type = made.memref.type
     assert isinstance(type, MemRefType)
     return math.prod(size for size in type.get_shape() if size >= 0) * types.itemsize(type.element_type)
-
-
-def _loops_around(op: Operation) -> Iterator[Operation]:
-    around = op.parent_op()
-    while around is not None:
-        if isinstance(around, scf.ForOp | scf.WhileOp):
-            yield around
-        around = around.parent_op()
 
 
 def _on_vector(kernel: func.FuncOp) -> Iterator[PlacedBuffer]:

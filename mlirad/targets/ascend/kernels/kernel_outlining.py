@@ -25,11 +25,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from mlirad.analysis.loops import is_outside
 from mlirad.dialect.core.expr import building, emitting, insert
 from mlirad.dialect.core.scalars import number
 from mlirad.lowering.rewriting import erase
@@ -214,7 +215,7 @@ class _Outlining:
             inside = dict(zip(op.inputs, shown, strict=False))
             for part in parts:
                 for value in [value for each in (part, *ops_inside(part)) for value in each.operands]:
-                    if not isinstance(value.type, MemRefType) and value not in inside and _is_outside(value, part):
+                    if not isinstance(value.type, MemRefType) and value not in inside and is_outside(value, part):
                         constant = value.owner if isinstance(value.owner, arith.ConstantOp) else None
                         inside[value] = argument(value) if constant is None else insert(constant.clone()).result
         kernel = func.FuncOp(
@@ -263,7 +264,7 @@ def initial_of(op: GenericOp) -> FillOp | None:
 def hoist(op: GenericOp) -> None:
     """Move computations that are the same for all elements out of the body: the host does them."""
     for each in ops_of(op.body.block):
-        if each.results and each.operands and all(_is_outside(value, op) for value in each.operands):
+        if each.results and each.operands and all(is_outside(value, op) for value in each.operands):
             each.detach()
             insert(each)
 
@@ -300,17 +301,6 @@ def _copying(source: SSAValue, target: SSAValue, read: AffineMap, written: Affin
     block = Block(arg_types=[element_of(source), element_of(target)])
     block.add_op(YieldOp(block.args[0]))
     return insert(_generic([source], target, [read, written], block))
-
-
-def _is_outside(value: SSAValue, op: Operation) -> bool:
-    """Whether a value is defined outside of an op's regions."""
-    block = value.owner if isinstance(value.owner, Block) else value.owner.parent_block()
-    while block is not None:
-        parent = block.parent_op()
-        if parent is op:
-            return False
-        block = None if parent is None else parent.parent_block()
-    return True
 
 
 def _reads(op: GenericOp, initial: FillOp | None, index: int) -> bool:
