@@ -100,9 +100,7 @@ class GatherOp(IndexedOp, LinearOp):
         rank, kept = len(types.shape(self.indices[0].type)), self._kept(len(types.shape(self.t.type)))
         places = {axis: place + rank * (place >= self.position) for place, axis in enumerate(kept)}
         for axis, index in zip(ints(self.axes), self.indices, strict=True):
-            known = constant_indices(index)
-            counts = known is not None and known.ndim == 1 and (known == np.arange(len(known))).all()
-            if counts or isinstance(index.owner, ArangeOp):
+            if counts_up(index):
                 places[axis] = self.position
         return x.along(places)
 
@@ -217,6 +215,14 @@ class ScatterOp(ScatterUpdateOp):
         if are_distinct([index.value for index in places]):
             return taken
         return emit(KeepLastOp, taken, g, *places, **self.properties)
+
+
+def counts_up(index: SSAValue) -> bool:
+    """Whether it is known that an index array is 0, 1, 2, ..."""
+    known = constant_indices(index)
+    if known is None:
+        return isinstance(index.owner, ArangeOp)
+    return known.ndim == 1 and bool((known == np.arange(len(known))).all())
 
 
 def are_distinct(indices: Sequence[SSAValue]) -> bool:

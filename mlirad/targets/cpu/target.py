@@ -147,12 +147,14 @@ def _linalg(fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.clean_up.carry_elements import CarryElements
     from mlirad.lowering.layouts.lay_out_arrays import LayOutArrays
     from mlirad.lowering.planes.exchange_loops import ExchangeLoops
+    from mlirad.lowering.to_linalg.advance_checks import AdvanceChecks
     from mlirad.lowering.to_linalg.delay_clears import DelayClears
     from mlirad.lowering.to_linalg.drop_overwritten_fills import DropOverwrittenFills
     from mlirad.lowering.to_linalg.drop_unread_writes import DropUnreadWrites
     from mlirad.lowering.to_linalg.fill_borders import FillBorders
     from mlirad.lowering.to_linalg.fold_windows import FoldWindows
     from mlirad.lowering.to_linalg.gather_slices import GatherSlices
+    from mlirad.lowering.to_linalg.mask_scatters import MaskScatters
     from mlirad.lowering.to_linalg.merge_nests import MergeNests
     from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
     from mlirad.lowering.to_linalg.read_written_slices import ReadWrittenSlices
@@ -166,6 +168,8 @@ def _linalg(fastmath: bool) -> list[ModulePass]:
         CarryElements(),
         *writes,
         FillBorders(),
+        MaskScatters(),
+        AdvanceChecks(),
         NdToLinalg(fastmath=fastmath),
         FoldWindows(),
         MergeNests(),
