@@ -24,8 +24,8 @@ from mlirad.dialect.core.op import PureOp
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import number
 from mlirad.dialect.core.subset import Range
-from mlirad.dialect.core.upstream import as_indices, counted, size_of_axis
-from mlirad.dialect.ops.constant import ConstantOp
+from mlirad.dialect.core.upstream import as_index, as_indices, counted, size_of_axis
+from mlirad.dialect.ops.constant import ArangeOp, ConstantOp
 from mlirad.dialect.ops.movement import repeated
 from mlirad.errors import DTypeError, ShapeError
 
@@ -148,7 +148,12 @@ class IndexedOp(PureOp):
         def of_place(counters: list[SSAValue], values: list[SSAValue]) -> list[SSAValue]:
             heads = as_indices(counters)
             there = heads[at:]
-            found = as_indices([insert(tensor.ExtractOp(index, there, i64)).result for index in indices])
+            found = [
+                there[0]
+                if isinstance(own.owner, ArangeOp)
+                else as_index(insert(tensor.ExtractOp(index, there, i64)).result)
+                for own, index in zip(self.indices, indices, strict=True)
+            ]
 
             def of_element(rests: list[SSAValue], inside: list[SSAValue]) -> list[SSAValue]:
                 tails = as_indices(rests)

@@ -154,7 +154,7 @@ def _linalg(fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.fill_borders import FillBorders
     from mlirad.lowering.to_linalg.fold_windows import FoldWindows
     from mlirad.lowering.to_linalg.gather_slices import GatherSlices
-    from mlirad.lowering.to_linalg.mask_scatters import MaskScatters
+    from mlirad.lowering.to_linalg.mask_rows import MaskRows
     from mlirad.lowering.to_linalg.merge_nests import MergeNests
     from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
     from mlirad.lowering.to_linalg.read_written_slices import ReadWrittenSlices
@@ -168,7 +168,7 @@ def _linalg(fastmath: bool) -> list[ModulePass]:
         CarryElements(),
         *writes,
         FillBorders(),
-        MaskScatters(),
+        MaskRows(),
         AdvanceChecks(),
         NdToLinalg(fastmath=fastmath),
         FoldWindows(),

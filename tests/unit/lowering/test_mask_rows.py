@@ -1,4 +1,4 @@
-"""Writes of one element of each row: the values of NumPy, derivatives, and the first of several errors."""
+"""Reads and writes of one element of each row: the values of NumPy, derivatives, and the first of several errors."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ def written(x, v, labels):
     y[rows, labels - 1] = v * hot[:, 0]
     across = np.ones((x.shape[1], x.shape[0]), x.dtype)
     across[labels, rows] = v
+    read = (y + 1)[rows, labels], np.stack([y, -y], axis=2)[rows, labels], (-across)[labels, rows] == v
     deep = np.zeros((x.shape[1], 2, x.shape[0]), x.dtype)
     deep[labels, :, rows] = y[:, :2]
-    return hot, y, across, deep
+    return hot, y, across, deep, *read
 
 
 CASES = [
@@ -63,11 +64,21 @@ def test_other_elements_keep_the_sign_of_zero_and_are_not_multiplied():
     np.testing.assert_array_equal(np.signbit(own[1]), [True, True, np.signbit(np.negative(np.nan))])
 
 
+def test_read_elements_keep_the_sign_of_zero_and_ignore_others():
+    def f(x, labels):
+        return (-x)[np.arange(len(labels)), labels]
+
+    x, labels = np.array([[0.0, np.inf, np.nan]] * 4 + [[-np.inf] * 3]), np.array([0, 1, 2, -3, 1])
+    own, expected = mlirad.jit(f)(x, labels), f(x, labels)
+    np.testing.assert_array_equal(own, expected)
+    np.testing.assert_array_equal(np.signbit(own[:2]), np.signbit(expected[:2]))
+
+
 def test_derivatives():
     random = np.random.default_rng(5)
     x, v, labels = random.normal(size=(ROWS, 5)), random.normal(size=ROWS), random.integers(0, 5, ROWS)
     mlirad.check_grads(lambda x: picked(x, labels), (x,), order=2)
-    mlirad.check_grads(lambda x, v: sum(np.sum(y * np.cos(y)) for y in written(x, v, labels)), (x, v), order=1)
+    mlirad.check_grads(lambda x, v: sum(np.sum(y * np.cos(y)) for y in written(x, v, labels)[:-1]), (x, v), order=1)
 
 
 def test_the_first_wrong_index_is_reported():
