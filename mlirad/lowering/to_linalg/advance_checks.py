@@ -1,5 +1,4 @@
-"""Moves loops over index arrays before the arrays that are computed above them, so that the nests of these arrays and
-later ones meet.
+"""Moves checks, and reads at index arrays, before the arrays that are computed above them, so that nests meet.
 
 Reads: func, scf and nd. Writes: the same ops, in another order. Leaves: checks among numbers, the order of effects, and
 ops with regions: nothing moves past them.
