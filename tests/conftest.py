@@ -23,7 +23,7 @@ os.environ["MLIRAD_CACHE"] = "0"
 
 # A compilation makes some hundred thousand objects, and Python's collector would scan those of all tests so far again
 # and again: up to a tenth of the time of a file with large programs.
-gc.set_threshold(100_000, *gc.get_threshold()[1:])
+gc.set_threshold(200_000, *gc.get_threshold()[1:])
 
 # Derandomised: the same tree gives the same verdict. `make full` looks further, at other examples each time.
 hypothesis.settings.register_profile("push", deadline=None, max_examples=25, derandomize=True, database=None)
@@ -49,6 +49,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(skip)
 
 
+def pytest_collection_finish() -> None:
+    """The modules and the tests stay until the end: no collection looks at them again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def control_c() -> Iterator[None]:
     """Python's handler of SIGINT, also where the tests were started with the signal ignored (nohup, cron)."""
@@ -58,13 +64,11 @@ def control_c() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def young_heap() -> Iterator[None]:
+def young_heap() -> None:
     """`gc.collect` looks at what the tests of this file make, and not at the millions of objects of those before: one
-    collection of these takes seconds."""
+    collection of these takes seconds. Those before stay out of later collections too."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def absent(message: str) -> NoReturn:

@@ -1,8 +1,13 @@
 """Reads: tests/filecheck. Writes: lit's Output folders. Leaves: the same verdicts as pytest, by processes."""
 
 # ruff: noqa: F821  (lit executes this file with `config` and `lit_config` defined)
+import atexit
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import lit.formats
@@ -25,8 +30,16 @@ for name in ("HOME", "MLIRAD_CI"):
         config.environment[name] = os.environ[name]
 config.environment["MLIRAD_CACHE"] = "0"
 
-# `mlirad-opt` and `python` run in this interpreter, also where no script is installed.
-# A process that ends after a second collects no garbage.
-opt = f"{sys.executable} -c 'import gc, sys; gc.disable(); from mlirad.opt import main; sys.exit(main())'"
-config.substitutions.append((r"(?<![\w/.-])mlirad-opt(?![\w.-])", opt))
+# `python` is this interpreter. `mlirad-opt` is a process for each command, forked from one that has imported it.
+support = root / "support"
+folder = tempfile.mkdtemp(prefix="mlirad-lit-")
+atexit.register(shutil.rmtree, folder, ignore_errors=True)
+place = str(Path(folder, "socket"))
+server = subprocess.Popen(
+    [sys.executable, str(support / "forked_opt.py"), place], stdin=subprocess.PIPE, env=config.environment
+)
+while not Path(place).exists() and server.poll() is None:
+    time.sleep(0.01)
+ask = f"{sys.executable} -ISE {support / 'ask_forked_opt.py'} {place}"
+config.substitutions.append((r"(?<![\w/.-])mlirad-opt(?![\w.-])", ask))
 config.substitutions.append((r"(?<![\w/.-])python(?![\w.-])", sys.executable))

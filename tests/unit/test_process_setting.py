@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -157,6 +159,14 @@ def test_a_thread_too_deep_for_the_limit_leaves_it_to_the_next(limits: int) -> N
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_forked_children_know_only_the_thread_that_forked() -> None:
+    """In a small process: a fork copies the page tables of all that the tests so far have made."""
+    code = f"import sys; sys.path[:0] = {[str(Path(__file__).parent), *sys.path]!r}; import test_process_setting as t"
+    command = [sys.executable, "-c", f"{code}; t.fork_while_others_enter_and_leave()"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def fork_while_others_enter_and_leave() -> None:
     """Other threads enter and leave all the time, and hold the lock at some of the forks."""
     held, stop = Number(), threading.Event()
 

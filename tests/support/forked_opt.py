@@ -1,0 +1,80 @@
+"""`mlirad-opt` for lit: each command is a process of its own, forked from one that has imported the compiler.
+
+Reads: what `ask_forked_opt.py` sends to the socket, with its streams. Writes: what `mlirad-opt` writes to them.
+Leaves: no process after the one that started it has ended.
+
+A new interpreter would import for a second, which is most of the time of a FileCheck test.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import traceback
+from pathlib import Path
+
+from mlirad.opt import main, passes
+
+
+def serve(place: str) -> None:
+    """Answers until the standard input ends, which the process that started this one holds open."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening.bind(place)
+    listening.listen(64)
+    empty = Path(f"{place}.mlir")
+    empty.write_text("module {}")
+    main([str(empty), "-o", os.devnull])
+    list(passes())
+    gc.disable()  # a process that ends after a second collects no garbage
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel removes the children that have ended
+    threading.Thread(target=end_with_input, daemon=True).start()
+    while True:
+        asked, _ = listening.accept()
+        if os.fork() == 0:
+            listening.close()
+            answer(asked)
+
+
+def end_with_input() -> None:
+    os.read(0, 1)
+    os._exit(0)
+
+
+def answer(asked: socket.socket) -> None:
+    """Runs one command, in a child that ends with it."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    text, streams, _, _ = socket.recv_fds(asked, 1 << 20, 3)
+    command = json.loads(text)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(command["folder"])
+    os.environ.clear()
+    os.environ.update(command["environment"])
+    sys.argv = ["mlirad-opt", *command["arguments"]]
+    try:
+        code = main()
+    except SystemExit as ended:
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        code = code or 1
+    asked.send(bytes([code or 0]))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
