@@ -80,8 +80,13 @@ def row_of(room: str) -> int | None:
     return next((number for number, rooms in enumerate(ROWS) if room in rooms), None)
 
 
-def imports(tree: ast.AST) -> Iterator[Import]:
+@cache
+def imports(tree: ast.AST) -> tuple[Import, ...]:
     """Every import, inside functions and under TYPE_CHECKING too, and importlib.import_module of a literal."""
+    return tuple(_imports(tree))
+
+
+def _imports(tree: ast.AST) -> Iterator[Import]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:

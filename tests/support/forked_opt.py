@@ -1,9 +1,10 @@
-"""`mlirad-opt` for lit: each command is a process of its own, forked from one that has imported the compiler.
+"""`mlirad-opt` for lit: each command is a process of its own, forked from one that has started.
 
 Reads: what `ask_forked_opt.py` sends to the socket, with its streams. Writes: what `mlirad-opt` writes to them.
 Leaves: no process after the one that started it has ended.
 
-A new interpreter would import for a second, which is most of the time of a FileCheck test.
+A new interpreter would import for a second: most of the time of a FileCheck test. Before the fork there is only
+what every run of `mlirad-opt` imports, so a process still shows that its passes import what they use.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import threading
 import traceback
 from pathlib import Path
 
-from mlirad.opt import main, passes
+from mlirad.opt import main
 
 
 def serve(place: str) -> None:
@@ -28,8 +29,7 @@ def serve(place: str) -> None:
     listening.listen(64)
     empty = Path(f"{place}.mlir")
     empty.write_text("module {}")
-    main([str(empty), "-o", os.devnull])
-    list(passes())
+    main([str(empty), "-o", os.devnull])  # what every run imports; a pass imports the rest in its own process
     gc.disable()  # a process that ends after a second collects no garbage
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel removes the children that have ended

@@ -92,6 +92,8 @@ def is_same(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, tuple | list):
+        if {*map(type, a), *map(type, b)} <= {int, str}:  # as the state of a generator: 624 numbers
+            return a == b
         return len(a) == len(b) and all(map(is_same, a, b))
     if isinstance(a, dict):
         return list(a) == list(b) and all(is_same(a[key], b[key]) for key in a)
