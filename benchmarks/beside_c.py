@@ -18,8 +18,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from harness import Work, c_library
-from peers import alone, medians
+from harness import Work, c_library, medians
+from peers import alone
 
 import mlirad
 

@@ -1,8 +1,8 @@
-"""Reads: callables that do the same work. Writes: a table. Leaves: their shortest times, taken in turns in one process.
+"""Reads: callables that do the same work. Writes: a table. Leaves: their times, taken in turns in one process.
 
 They take turns because a machine's speed drifts: whatever slows one contender also slows the others of the same round.
-The shortest time counts, because other work on the machine can only add to it. Only ratios are comparable between
-machines.
+Of times by the clock the shortest counts, because other work on the machine can only add to it; of processor time the
+median. Only ratios are comparable between machines.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import gc
 import importlib.util
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,8 +20,10 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from random import Random
 
 Work = Callable[[], object]
+Clock = Callable[[], float]
 
 MINIMUM_SAMPLE = 2e-3  # seconds; shorter calls are repeated, so that the clock does not matter
 ENOUGH = 2.0  # seconds after which the search for the usual length of a call ends
@@ -46,38 +49,63 @@ def c_library(source: str) -> ctypes.CDLL | None:
         return ctypes.CDLL(str(library))
 
 
-def elapsed(work: Work, calls: int) -> float:
-    start = time.perf_counter()
+def elapsed(work: Work, calls: int, clock: Clock = time.perf_counter) -> float:
+    start = clock()
     for _ in range(calls):
         work()
-    return (time.perf_counter() - start) / calls
+    return (clock() - start) / calls
+
+
+def usual_length(work: Work, clock: Clock = time.perf_counter) -> float:
+    """The shortest of some calls, in seconds.
+
+    More than one, or work that is prepared at, say, the fourth call would count as part of each call: its samples would
+    be a few calls long, and show cold caches.
+    """
+    first = [elapsed(work, 1, clock)]
+    while len(first) < 8 and sum(first) < ENOUGH:
+        first.append(elapsed(work, 1, clock))
+    return min(first)
+
+
+def samples_in_turns(
+    contenders: Mapping[str, Work], rounds: range, budget: float, clock: Clock = time.perf_counter, pause: float = 0.0
+) -> dict[str, list[float]]:
+    """Seconds per call, one sample of each contender in each round.
+
+    Each round has an order of its own, so that no contender always follows the same one. `budget` limits the sum of the
+    samples, in seconds; `rounds` has the smallest and the largest number of rounds.
+    """
+    once = {name: usual_length(work, clock) for name, work in contenders.items()}
+    calls = {name: max(1, int(MINIMUM_SAMPLE / max(seconds, 1e-9))) for name, seconds in once.items()}
+    one_round = sum(once[name] * calls[name] for name in contenders)
+    samples: dict[str, list[float]] = {name: [] for name in contenders}
+    order, random = list(contenders.items()), Random(0)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(max(rounds.start, min(rounds.stop, int(budget / one_round)))):
+            random.shuffle(order)
+            for name, work in order:
+                time.sleep(pause)
+                samples[name].append(elapsed(work, calls[name], clock))
+    finally:
+        gc.enable()
+    return samples
 
 
 def shortest(contenders: Mapping[str, Work], rounds: int = 25, budget: float = 20.0) -> dict[str, float]:
     """Seconds per call. Each contender is first called once, to compile it; `budget` limits the sum, in seconds."""
-    once: dict[str, float] = {}
-    for name, work in contenders.items():
+    for work in contenders.values():
         work()
-        # More than one: otherwise work that is prepared at, say, the third call would count as part of the call.
-        first = [elapsed(work, 1)]
-        while len(first) < 5 and sum(first) < ENOUGH:
-            first.append(elapsed(work, 1))
-        once[name] = min(first)
-    calls = {name: max(1, int(MINIMUM_SAMPLE / max(seconds, 1e-9))) for name, seconds in once.items()}
-    one_round = sum(once[name] * calls[name] for name in contenders)
-    samples: dict[str, list[float]] = {name: [] for name in contenders}
-    gc.collect()
-    gc.disable()
-    try:
-        order = list(contenders.items())
-        for _ in range(max(3, min(rounds, int(budget / one_round)))):
-            for name, work in order:
-                time.sleep(PAUSE)
-                samples[name].append(elapsed(work, calls[name]))
-            order.append(order.pop(0))
-    finally:
-        gc.enable()
-    return {name: min(values) for name, values in samples.items()}
+    samples = samples_in_turns(contenders, range(3, rounds), budget, pause=PAUSE)
+    return {name: min(each) for name, each in samples.items()}
+
+
+def medians(contenders: Mapping[str, Work], budget: float) -> dict[str, float]:
+    """Seconds of processor time for a call, all threads counted. Each contender has been called before."""
+    samples = samples_in_turns(contenders, range(5, 51), budget, time.process_time)
+    return {name: statistics.median(each) for name, each in samples.items()}
 
 
 def print_ratios(title: str, times: Mapping[str, float]) -> None:

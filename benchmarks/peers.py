@@ -7,16 +7,15 @@ Peers: JAX, PyTorch, adjoints by hand compiled by Numba (with and without its `f
 -ffast-math calls the vector functions of libmvec). Peers that are not installed are skipped. All gradients are compared
 before they are timed.
 
-Contenders take turns in one process on one core, each with one thread. The figure is the median of processor time, as
-a ratio to mlirad's. Compile time is the time of the first call minus the time of a later call; memory is the peak
-growth of the resident set in a call, in a separate process.
+Contenders take turns in one process on one core, each with one thread, in another order in each round. The figure is
+the median of processor time, as a ratio to mlirad's. Compile time is the time of the first call minus the time of a
+later call; memory is the peak growth of the resident set in a call, in a separate process.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
-import gc
 import importlib
 import json
 import os
@@ -32,7 +31,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from harness import MINIMUM_SAMPLE, Work, c_library, has, high_water
+from harness import Work, c_library, has, high_water, medians
 
 import mlirad
 
@@ -138,32 +137,6 @@ FAST = {"by hand, fastmath": "mlirad, fastmath"}
 
 
 # --- measurements -------------------------------------------------------------------------------------------------
-
-
-def medians(contenders: Mapping[str, Work], budget: float) -> dict[str, float]:
-    """Seconds of processor time for a call, all threads counted."""
-    once = {name: processor_time(work, 1) for name, work in contenders.items()}
-    calls = {name: max(1, int(MINIMUM_SAMPLE / max(seconds, 1e-9))) for name, seconds in once.items()}
-    one_round = sum(once[name] * calls[name] for name in contenders)
-    samples: dict[str, list[float]] = {name: [] for name in contenders}
-    order = list(contenders.items())
-    gc.collect()
-    gc.disable()
-    try:
-        for _ in range(max(5, min(51, int(budget / one_round)))):
-            for name, work in order:
-                samples[name].append(processor_time(work, calls[name]))
-            order.append(order.pop(0))
-    finally:
-        gc.enable()
-    return {name: statistics.median(values) for name, values in samples.items()}
-
-
-def processor_time(work: Work, calls: int) -> float:
-    start = time.process_time()
-    for _ in range(calls):
-        work()
-    return (time.process_time() - start) / calls
 
 
 def first_call(make: Callable[[], Work | None]) -> tuple[Work | None, float]:
