@@ -39,6 +39,7 @@ from mlirad.lowering.clean_up.inline import Inline
 from mlirad.lowering.clean_up.mask_selections import MaskSelections
 from mlirad.lowering.clean_up.peel_base_cases import PeelBaseCases
 from mlirad.lowering.clean_up.raise_loops import Verdicts, raise_loops
+from mlirad.lowering.clean_up.split_off_functions import SplitOffFunctions
 from mlirad.lowering.layouts.narrow_arrays import narrow_arrays
 from mlirad.targets.finding import described, stages_of
 from mlirad.targets.memory_report import MemoryReport
@@ -100,6 +101,7 @@ def optimize(module: ModuleOp, raises_loops: bool = True, verdicts: Verdicts | N
     narrowed(apply((*CLEAN, MaskSelections(), EliminateChecks()), module))
     if raises_loops:
         raise_loops(module, {} if verdicts is None else verdicts, is_derived=False)
+        apply((SplitOffFunctions(),), module)
     apply((Hoist(),), module)
     # Code that differentiation has left clean, without loops or checks, need not be cleaned again.
     return module if ops_inside(module) == before else apply(CLEAN, module)

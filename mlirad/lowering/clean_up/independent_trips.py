@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerType
@@ -131,7 +131,7 @@ def independent_trips(loop: scf.ForOp, *, is_derived: bool) -> IndependentTrips 
     inside = ops_inside(loop)
     if (reason := unlike(loop, is_derived=is_derived)) is not None:
         return reason
-    if not all(map(_is_harmless, inside)):
+    if not all(map(is_harmless, inside)):
         return "one of its trips may fail, or has an effect"
     differing = varying(loop.body.block, loop.body.block.args)
     extremes = running_extremes(loop, Loop(loop).carries)
@@ -173,6 +173,11 @@ def _pays(op: Operation, is_derived: bool) -> bool:
     return op.memory.cost >= (1 if is_derived else _FUNCTION)
 
 
+def is_function(op: Operation) -> TypeGuard[NdOp]:
+    """Whether an op computes a function of numbers, for which there are faster vector functions."""
+    return _pays(op, False) and not any(types.is_tensor(value.type) for value in (*op.operands, *op.results))
+
+
 def _is_straight(op: Operation) -> bool:
     """Whether an op of a body may be computed for all trips; an op with regions must only select numbers."""
     if not isinstance(op, scf.IfOp):
@@ -181,7 +186,7 @@ def _is_straight(op: Operation) -> bool:
     return are_numbers and bool(op.results) and not any(inner.regions for inner in ops_inside(op))
 
 
-def _is_harmless(op: Operation) -> bool:
+def is_harmless(op: Operation) -> bool:
     """Whether an op neither fails nor has an effect, because trips have no order."""
     return bool(op.regions) or is_terminator(op.__class__) or (isinstance(op, NdOp) and has_no_effect(op))
 
