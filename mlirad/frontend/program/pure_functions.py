@@ -19,6 +19,7 @@ import numpy as np
 from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre
 
 from mlirad.library.nn import geometry
+from mlirad.library.python import iteration_tools
 
 
 def _of(module: Any, names: str) -> frozenset[Any]:
@@ -92,6 +93,7 @@ PURE: frozenset[Any] = frozenset().union(
         )
     ),
     geometry.PURE,
+    iteration_tools.PURE,
     {str.maketrans, bytes.fromhex, bytes.maketrans, int.from_bytes, float.fromhex, datetime.date.fromisoformat},
 )
 

@@ -5,7 +5,8 @@ Reads: a seed and a bias. Writes: nothing. Leaves: source text, and arguments to
 `mixed` covers everything; `alias` has many views, swaps, helpers that write, and references that depend on branches;
 `dtypes` has narrow integers, float32 and Python numbers that meet them; `around` has captured arrays, composed
 closures, lists that grow, and helpers with replaced code; `selections` has selections by masks; `complex` has complex
-numbers; `draws` has random numbers of a generator; `versions` has loops that read arrays as they were before a write.
+numbers; `draws` has random numbers of a generator; `versions` has loops that read arrays as they were before a write;
+`grids` has stencils, sweeps and products of arrays that are large enough for vectors, strips and tiles.
 Each program uses only a few kinds of statements, and must contain some: programs that use everything use little of
 anything. The same seed gives the same program on every machine.
 """
@@ -19,9 +20,10 @@ from mlirad.testing.programs.function_writer import Helper, Writer
 from mlirad.testing.programs.kinds import Array, Complex, Float, Generator, Int, Kind, Scalar
 from mlirad.testing.programs.program import REPLACEMENT, Program, loss_of, outs_of
 from mlirad.testing.programs.random_functions import APPLY
+from mlirad.testing.programs.statements.grid_statements import SIZES, grid_parameters
 from mlirad.testing.programs.statements.surrounding_statements import PRELUDE
 
-BIASES = ("mixed", "alias", "dtypes", "around", "selections", "complex", "draws", "versions")
+BIASES = ("mixed", "alias", "dtypes", "around", "selections", "complex", "draws", "versions", "grids")
 
 _PARAMETERS: dict[str, Kind] = {
     "x": Array((5,)),
@@ -103,6 +105,11 @@ _WEIGHTS: dict[str, dict[str, int]] = {
         "swap": 2, "rotate": 1, "helper": 2, "closure": 1, "shift": 2, "window": 1, "back": 1, "leave": 2, "skip": 2,
         "early": 1, "over": 1, "kept": 9, "stepped": 9, "undone": 6,
     },
+    "grids": {
+        "number": 2, "branch": 1, "count": 2, "until": 1, "helper": 1, "early": 1, "swap": 1, "update": 1, "slice": 1,
+        "stencil": 8, "wall": 4, "march": 9, "step": 3, "sweep": 8, "product": 7, "spread": 4, "row by row": 6,
+        "point by point": 5,
+    },
 }  # fmt: skip
 _NEEDED_BY = {
     "m": frozenset({"rows", "back"}),
@@ -123,7 +130,7 @@ def generate(seed: int, bias: str) -> Program:
     weights = {kind: weight for kind, weight in _WEIGHTS[bias].items() if kind in planned or rng.random() < 0.35}
     if rng.random() < 0.8:
         weights = {kind: weight for kind, weight in weights.items() if kind not in _REFUSED}
-    parameters = _PARAMETERS | _MORE.get(bias, {})
+    parameters = _grids(rng) if bias == "grids" else _PARAMETERS | _MORE.get(bias, {})
     chosen = {name: kind for name, kind in parameters.items() if rng.random() < _likelihood(name, planned)}
     helpers = _helpers(rng, weights, planned)
     writer = Writer(rng, weights, [helper for helper, _ in helpers], planned)
@@ -145,6 +152,11 @@ def generate(seed: int, bias: str) -> Program:
     return Program(seed, bias, "\n\n\n".join(parts) + "\n", chosen, frozenset(traits))
 
 
+def _grids(rng: Random) -> dict[str, Kind]:
+    numbers = {name: _PARAMETERS[name] for name in ("a", "n")}
+    return {**grid_parameters(lambda: rng.choice(SIZES), lambda: rng.choice(SIZES[:10])), **numbers}
+
+
 def _likelihood(name: str, planned: list[str]) -> float:
     if not _NEEDED_BY.get(name, frozenset()).isdisjoint(planned):
         return 0.8
@@ -160,6 +172,8 @@ def _likelihood(name: str, planned: list[str]) -> float:
         "w": 0.3,
         "b": 0.3,
         "n": 0.8,
+        "A": 1.0,
+        "B": 0.8,
     }.get(name, 0.5)
 
 

@@ -12,6 +12,7 @@ from mlirad.testing.programs.statements import (  # noqa: F401  (importing them 
     container_statements,
     control_statements,
     drawing_statements,
+    grid_statements,
     narrow_statements,
     selection_statements,
     surrounding_statements,

@@ -6,6 +6,7 @@ Reads: classes, and the arguments of their constructors. Writes: objects in the 
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import sys
 from collections.abc import Sequence
@@ -156,6 +157,20 @@ def construct_named(context: Context, kind: type, args: Sequence[Value], kwargs:
             path = Path(kind, "", (("attribute", "_field_defaults"), ("item", name)))
             given[name] = outside_objects.object_value(context, defaults[name], path)
     return Tuple(tuple(given[name] for name in names), kind)
+
+
+def is_replacing(kind: type, name: str) -> bool:
+    """Whether an attribute of a named tuple is `_replace`, as collections.namedtuple writes it."""
+    return name == "_replace" and getattr(getattr(kind, name, None), "__globals__", None) is vars(collections)
+
+
+def replaced_named(context: Context, value: Tuple, kwargs: dict[str, Value]) -> Value:
+    """`value._replace(field=...)`."""
+    names: Sequence[str] = value.kind._fields
+    if unknown := [name for name in kwargs if name not in names]:
+        error = TypeError if sys.version_info >= (3, 13) else ValueError
+        raise context.refusal(f"Got unexpected field names: {unknown!r}").as_raised(error)
+    return Tuple(tuple(kwargs.get(name, item) for name, item in zip(names, value.items, strict=True)), value.kind)
 
 
 def is_users(kind: type) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import dispatch, expressions, grown_lists, indices, iteration, list_items, storage
-from mlirad.frontend.interpreter.calls import calls_of_numpy, library_calls
+from mlirad.frontend.interpreter.calls import calls_of_numpy, construction, library_calls
 from mlirad.frontend.interpreter.calls.out_arguments import method_with_out_named, without_inert
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
 from mlirad.frontend.interpreter.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES
@@ -52,6 +52,8 @@ def call_method(context: Context, bound: Bound, args: Arguments, kwargs: Keyword
             if name in table:
                 none_of(context, kwargs, f"the method {name!r}")
                 return table[name](context, receiver, tuple(args))
+        case Tuple() if construction.is_replacing(receiver.kind, name) and not args:
+            return construction.replaced_named(context, receiver, kwargs)
         case Tuple() if name in ("index", "count"):
             items = storage.static(context, receiver, "the items of a tuple")
             operands = [storage.static(context, arg, "the item searched for") for arg in args]
@@ -204,6 +206,17 @@ def dict_get(context: Context, target: Object, args: tuple[Value, ...]) -> Value
     return args[1] if len(args) > 1 else Static(None)
 
 
+def dict_setdefault(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
+    entry = storage.entry_of(context, target)
+    key = storage.static(context, args[0], "a key of a dict")
+    if key in entry.keys:
+        return entry.items[entry.keys.index(key)]
+    value = args[1] if len(args) > 1 else Static(None)
+    changed = dataclasses.replace(entry, keys=(*entry.keys, key), items=(*entry.items, value))
+    storage.change(context, target, changed)
+    return value
+
+
 def dict_update(context: Context, target: Object, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     for entry in (
         *map(partial(expressions.dict_entry, context), args),
@@ -249,6 +262,7 @@ _DICT_METHODS: dict[str, _ListMethod] = {
     "items": lambda context, x, args: Lazy(DICT_ITEMS, (x,)),
     "get": dict_get,
     "pop": dict_pop,
+    "setdefault": dict_setdefault,
     "copy": lambda context, x, args: context.new_object(
         dataclasses.replace(storage.entry_of(context, x), borrowed=None)
     ),
