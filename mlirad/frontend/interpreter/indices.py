@@ -21,9 +21,12 @@ from mlirad.frontend.numpy.result_strides import Asked, strides_as
 from mlirad.frontend.values import numpy_strides
 from mlirad.frontend.values.basic_indexing import compose
 from mlirad.frontend.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.sizes import is_static
 from mlirad.frontend.values.state import reached
 from mlirad.frontend.values.traced import require_static
 from mlirad.frontend.values.values import Alternative, Lazy, Ref, Static, Tuple, Value
+from mlirad.frontend.values.views.row_major import c_strides
+from mlirad.frontend.values.views.view import View
 from mlirad.library.spells import is_in_library
 
 _signature = lru_cache(256)(inspect.signature)
@@ -96,7 +99,10 @@ def viewed(context: Context, array: Ref, function: Callable[..., Any], *args: An
         raise context.refusal(f"this view of an array is not compiled with these arguments: {error}") from None
     views = [function(alternative.view, *args, **kwargs) for alternative in array.alternatives]
     if all(view is None for view in views):
-        unknown = any(numpy_strides.is_unknown(alternative.view) for alternative in array.alternatives)
+        unknown = any(
+            _depends_on_layout(alternative.view, lambda view: function(view, *args, **kwargs))
+            for alternative in array.alternatives
+        )
         if unknown and is_seen(context, array) and not _is_read_only(context):
             raise context.refusal(
                 "whether this is a view depends on the memory layout of the array", "copy it first: x.copy()"
@@ -110,10 +116,18 @@ def viewed(context: Context, array: Ref, function: Callable[..., Any], *args: An
     return distinct(array.seen_as(views, lambda view: function(view, *args, **kwargs)))
 
 
+def _depends_on_layout(view: View, function: Callable[[View], View | None]) -> bool:
+    """Whether a function that gives a copy of a view of unknown layout gives a view of a contiguous array."""
+    if not numpy_strides.is_unknown(view) or not is_static(view.shape):
+        return numpy_strides.is_unknown(view)
+    layouts = (c_strides(view.shape), c_strides(view.shape[::-1])[::-1])
+    return any(function(dataclasses.replace(view, strides=strides)) is not None for strides in layouts)
+
+
 def _is_read_only(context: Context) -> bool:
     """Whether the code that asks for a view is the library's. It reads a view that may be a copy, and neither writes it
     nor returns it: what it writes are elements, parts, and `as_line`, which is always a view."""
-    return context.active and is_in_library(context.frame.source.filename)
+    return bool(context.active) and is_in_library(context.frame.source.filename)
 
 
 def is_seen(context: Context, array: Ref) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from mlirad.library.python.iterators import as_line
 from mlirad.library.spells import spells
 
 
@@ -101,7 +102,7 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
         count *= size
     if count == 0:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    lines = np.reshape(moved, (count, moved.shape[-1]))
+    lines = np.reshape(as_line(moved), (count, moved.shape[-1]))  # views: the function may write them
     first = np.asarray(func1d(lines[0], *args, **kwargs))
     made = np.zeros((count, *first.shape), first.dtype)
     made[0] = first

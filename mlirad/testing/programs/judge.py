@@ -239,6 +239,11 @@ def _slope_verdict(
     tolerance = 2e-3 if is_single else 2e-5
     scale = 1 + abs(expected) + sum(map(abs, terms))
     shaped = all(np.shape(g) == np.shape(args[k]) for k, g in zip(argnums, gradients, strict=True))
+    if shaped and not is_single and not abs(sum(terms) - expected) <= tolerance * scale:
+        closer = slope(along, 2.0**-19)  # among thousands of elements, one kink is too small to be seen
+        if closer is None:
+            return Verdict("skipped", "gradient", "a kink, or large numbers")
+        expected = closer
     if not shaped or not abs(sum(terms) - expected) <= tolerance * scale:
         return Verdict("wrong", "gradient", f"{sum(terms)}, not {expected}: {gradients} at {args}")
     return Verdict("same", "gradient")

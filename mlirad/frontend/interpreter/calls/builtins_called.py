@@ -201,6 +201,13 @@ def builtin_sum(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> 
 
 def _extremum(context: Context, args: tuple[Value, ...], kwargs: Keywords, loop: Any, loop_by: Any) -> Value:
     args = (iteration.spent(context, args[0]), *args[1:]) if args else args
+    if "default" in kwargs and len(args) == 1:
+        items = context.use(args[0])
+        if not isinstance(items, Ref) or isinstance(iteration.length_of(context, items), Traced):
+            items = Tuple(iteration.elements(context, items))
+        if iteration.length_of(context, items) == 0:
+            return kwargs["default"]
+        args, kwargs = (items,), {name: value for name, value in kwargs.items() if name != "default"}
     if "key" in kwargs and "default" not in kwargs:
         items = iteration.elements(context, args[0]) if len(args) == 1 else tuple(args)
         if not items:

@@ -231,7 +231,7 @@ def write_spread(writer: Writer) -> None:
         return writer.write("local")
     name, shape = rng.choice(grids)
     axis = rng.randrange(len(shape))
-    how = rng.choice(["mean", "mean", "max", "min", "std" if shape[axis] > 1 else "mean"])
+    how = rng.choice(["mean", "mean", "max", "min", "var"])
     sign = rng.choice(["-=", "+=", "="])
     source = rng.choice([n for n, s in writer.expressions.arrays() if s == shape])
     return writer.line(f"{name} {'-=' if sign == '=' else sign} 0.3 * {source}.{how}(axis={axis}, keepdims=True)")
