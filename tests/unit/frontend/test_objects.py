@@ -154,6 +154,18 @@ def attributes_and_methods(x, y):
     return p.total, p.mean, p(x), p.twice(p.a), len(p.history), p.scale, p.c
 
 
+def replaced_and_defaulted(x, y):
+    s = Shifted(x[0], 1.0)
+    for value in y:
+        s = s._replace(y=s.y + value)
+    kept = {}
+    for i in range(4):
+        kept.setdefault(i % 2, []).append(x[i % 3])
+    kept.setdefault("none")
+    ends = max([], default=y[0]), min(x, default=0.0), max((v * v for v in x), default=0.0)
+    return s, Shifted(2.0, 3.0)._replace(), kept[0], kept[1], len(kept), ends
+
+
 def derived_class(x, y):
     p = Derived(y[0], 5.0)
     for value in x:
@@ -238,6 +250,7 @@ def dataclasses_compared(x, y):
 
 PROGRAMS = [
     attributes_and_methods,
+    replaced_and_defaulted,
     derived_class,
     carried_through_loops_and_branches,
     arrays_in_objects_are_shared,

@@ -18,15 +18,15 @@ X, M = np.array([0.5, -1.25, 2.0, 3.5]), np.arange(6.0).reshape(3, 2)
 
 
 def of_items(x, m):
-    pairs = [a * b for a, b in itertools.combinations(x, 2)] + list(itertools.combinations_with_replacement("ab", 2))
+    pairs = [a * b for a, b in itertools.combinations(x, 2)], list(itertools.combinations_with_replacement("ab", 2))
     threes = [a + b * c for a, b, c in itertools.combinations([x[0], x[1], 2.0, 3], 3)]
-    orders = [p for p in itertools.permutations((1, 2, 3), 2)], len(list(itertools.permutations(range(3))))
+    orders = list(itertools.permutations((1, 2, 3), 2)), len(list(itertools.permutations(range(3))))
     neighbours = sum(a * b for a, b in itertools.pairwise(x)), [q - p for p, q in itertools.pairwise(m)]
     sums = list(itertools.accumulate(x)), list(itertools.accumulate([1, 2, 3], operator.mul, initial=x[0]))
     both = sum(v * k for k, v in enumerate(itertools.chain(x, m[0], [7.0])))
     rest = list(itertools.islice(x, 1, None, 2)), list(itertools.islice(m, 2)), list(itertools.repeat(x[0], 2))
     counted = sum(k * v for k, v in zip(itertools.count(2, 3), x))
-    mapped = list(itertools.starmap(max, zip(x, x[::-1])))
+    mapped = list(itertools.starmap(max, ((a, 0.0 * a) for a in x)))
     kept = sum(filter(lambda v: v > 0.6, x)), list(filter(None, [0, 3, 4]))
     nothing = list(itertools.pairwise([])), list(itertools.accumulate(())), list(itertools.product((), x))
     return pairs, threes, orders, neighbours, sums, both, rest, counted, mapped, kept, nothing
