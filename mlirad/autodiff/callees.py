@@ -18,6 +18,7 @@ from mlirad.analysis.call_graph import functions_of, recursive, set_written, wri
 from mlirad.analysis.loops import terminator
 from mlirad.analysis.rule_attributes import NamedRule, own_rule
 from mlirad.autodiff.activity import Activity, Dependence, activity, dependent
+from mlirad.autodiff.integer_arithmetic import passed_again
 from mlirad.autodiff.private_functions import free_name
 from mlirad.dialect.ad.notes import LINEARIZED, TRANSPOSED
 from mlirad.dialect.core import types
@@ -48,13 +49,15 @@ class Signature:
     """How the derivative of a part is called. written: for each argument that is written, the result in its memory.
 
     accumulated: the arrays among `wrt` that the callee only reads. Their cotangents are passed in, and returned with
-    the callee's contribution added. kept: all arrays that the callee only reads; they are passed to the pullback again.
+    the callee's contribution added. kept: all arrays that the callee only reads, and the integers that callers compute
+    again (`repeated`); they are passed to the pullback again.
     """
 
     part: Part
     inputs: tuple[Attribute, ...]
     outputs: tuple[Attribute, ...]
     written: Mapping[int, int]
+    repeated: tuple[int, ...] = field(default=(), kw_only=True)
 
     @property
     def accumulated(self) -> tuple[int, ...]:
@@ -62,7 +65,8 @@ class Signature:
 
     @property
     def kept(self) -> tuple[int, ...]:
-        return tuple(i for i, type in enumerate(self.inputs) if types.is_tensor(type) and i not in self.written)
+        read = {i for i, type in enumerate(self.inputs) if types.is_tensor(type) and i not in self.written}
+        return tuple(sorted(read.union(self.repeated)))
 
     def _is_moved(self, index: int) -> bool:
         """Whether an argument's cotangent reuses the memory of a result's cotangent."""
@@ -70,7 +74,7 @@ class Signature:
 
     @property
     def pullback_inputs(self) -> list[Attribute]:
-        """Both tapes, the record's offset, the cotangents of outs, the accumulated cotangents, and the kept arrays."""
+        """Both tapes, the record's offset, the cotangents of outs, the accumulated cotangents, and what is kept."""
         gs = [self.outputs[number] for number in self.part.outs]
         accumulated = [self.inputs[number] for number in self.accumulated]
         return [FLOATS, INTEGERS, types.I64, *gs, *accumulated, *(self.inputs[number] for number in self.kept)]
@@ -211,7 +215,15 @@ class Callees:
             gradients = [signature.inputs[number] for number in part.wrt]
             pullback = self._declare("pullback", signature, signature.pullback_inputs, gradients)
             self.dependence[forward] = self.dependence[part.callee]
-            made = Reversed(part, signature.inputs, signature.outputs, signature.written, forward, pullback)
+            made = Reversed(
+                part,
+                signature.inputs,
+                signature.outputs,
+                signature.written,
+                forward,
+                pullback,
+                repeated=signature.repeated,
+            )
             self._reversed[part] = made
             self.pending.append(made)
         return self._reversed[part]
@@ -219,6 +231,10 @@ class Callees:
     @cached_property
     def recursive(self) -> set[str]:
         return recursive(self.functions)
+
+    @cached_property
+    def _repeated(self) -> dict[str, tuple[int, ...]]:
+        return passed_again(self.functions, self.recursive)
 
     def halved(self, part: Part) -> Halved | None:
         """None for a part of a function that calls itself."""
@@ -244,7 +260,7 @@ class Callees:
     def signature(self, part: Part) -> Signature:
         callee = self.functions[part.callee]
         inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
-        return Signature(part, inputs, outputs, written_by(callee))
+        return Signature(part, inputs, outputs, written_by(callee), repeated=self._repeated.get(part.callee, ()))
 
     def _declare(
         self, kind: str, signature: Signature, inputs: Sequence[Attribute], outputs: Sequence[Attribute]

@@ -6,20 +6,16 @@ values that cross the cut. Leaves: the ops before the turn, and the turn.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.analysis.loops import block_of, terminator
+from mlirad.autodiff.integer_arithmetic import integer_ops, is_constant
 from mlirad.autodiff.private_functions import add_function
 from mlirad.dialect.ad.sweep_markers import TurnOp
-from mlirad.dialect.core import types
-from mlirad.xdsl_support.effects import has_no_effect
-
-MOST_COPIED = 8
-"""So many ops on integers cost less than to store a number and to load it again."""
 
 
 def halves_at_turn(entry: Block) -> tuple[TurnOp, list[Operation], list[SSAValue], list[Operation]]:
@@ -45,22 +41,6 @@ def second_half(after: Sequence[Operation], copied: Sequence[Operation], given: 
     return body
 
 
-def integer_ops(value: SSAValue, given: Collection[SSAValue]) -> list[Operation] | None:
-    """The few ops on integers that compute a value from given ones, operands first; None if there are no such ops."""
-    ops: dict[Operation, None] = {}
-
-    def is_computed(value: SSAValue) -> bool:
-        op = value.owner
-        if value in given or op in ops:
-            return True
-        if not isinstance(op, Operation) or not _is_integer_op(op) or not all(map(is_computed, op.operands)):
-            return False
-        ops[op] = None
-        return sum(not _is_constant(each) for each in ops) <= MOST_COPIED
-
-    return list(ops) if is_computed(value) else None
-
-
 def _crossing(entry: Block, turn: TurnOp, after: Sequence[Operation]) -> tuple[list[SSAValue], list[Operation]]:
     """The values from before the turn that the ops after it use, and the ops that are copied."""
     own = {turn, *after}
@@ -72,7 +52,7 @@ def _crossing(entry: Block, turn: TurnOp, after: Sequence[Operation]) -> tuple[l
                 owner = operand.owner
                 if block_of(operand) is not entry or owner in own:
                     continue
-                if isinstance(owner, Operation) and _is_constant(owner):
+                if isinstance(owner, Operation) and is_constant(owner):
                     copied.add(owner)
                 else:
                     values[operand] = None
@@ -84,17 +64,6 @@ def _crossing(entry: Block, turn: TurnOp, after: Sequence[Operation]) -> tuple[l
         else:
             copied.update(ops)
     return crossing, [op for op in entry.ops if op in copied]
-
-
-def _is_constant(op: Operation) -> bool:
-    return not op.operands and not op.regions and len(op.results) == 1 and has_no_effect(op)
-
-
-def _is_integer_op(op: Operation) -> bool:
-    if op.regions or len(op.results) != 1 or not has_no_effect(op):
-        return False
-    numbers = [value.type for value in (*op.operands, *op.results)]
-    return all(not types.is_tensor(each) and (types.is_integer(each) or types.is_bool(each)) for each in numbers)
 
 
 def replace_inside(value: SSAValue, by: SSAValue, block: Block) -> None:

@@ -27,10 +27,10 @@ from xdsl.rewriter import InsertPoint
 
 from mlirad.analysis.call_graph import set_written
 from mlirad.autodiff.callees import TAPES, define
+from mlirad.autodiff.integer_arithmetic import integer_ops
 from mlirad.autodiff.records import RECORDED, Record, RecordOffsets, reserve, write_record
 from mlirad.autodiff.requests.cut_at_turn import (
     halves_at_turn,
-    integer_ops,
     private_function,
     replace_inside,
     second_half,
@@ -143,7 +143,7 @@ def _cut_recorded(module: ModuleOp, joined: func.FuncOp) -> None:
     turn, after, crossing, copied = halves_at_turn(entry)
     kept = [entry.args[number] for number in _numbers(halves, "kept")]
     stored = [value for value in crossing if value not in kept]
-    lengths, copied = _computed_lengths(stored, copied, entry)
+    lengths, copied = _computed_lengths(stored, [*stored, *kept], copied, entry)
     offsets, begins = _written_in_place(entry, turn, stored, lengths)
     *results, floats, begun, integers, base = turn.values
     with building(InsertPoint.before(turn)), located(turn.location):
@@ -158,7 +158,9 @@ def _cut_recorded(module: ModuleOp, joined: func.FuncOp) -> None:
     with located(turn.location):
         with building(InsertPoint.before(first)):
             values = record.numbers()
-        known = {number: _again(length, copies, stored, values) for number, length in lengths.items()}
+        given = {stored[number]: value for number, value in values.items()}
+        given |= dict(zip(kept, body.args[len(body.args) - len(kept) :], strict=True))
+        known = {number: _again(length, copies, given) for number, length in lengths.items()}
         with building(InsertPoint.before(after[0])):
             arrays = record.arrays(known)
     for number, value in values.items():
@@ -238,30 +240,25 @@ def _read_from(slice: Expr, array: SSAValue, body: Block) -> None:
 
 
 def _computed_lengths(
-    stored: Sequence[SSAValue], copied: Sequence[Operation], entry: Block
+    stored: Sequence[SSAValue], given: Sequence[SSAValue], copied: Sequence[Operation], entry: Block
 ) -> tuple[dict[int, SSAValue], list[Operation]]:
-    """The lengths of stored arrays that the pullback can compute, by the numbers of the arrays, and with the ops that
-    this needs, all ops that are copied."""
+    """The lengths of stored arrays that the pullback can compute from given values, by the numbers of the arrays, and
+    with the ops that this needs, all ops that are copied."""
     lengths: dict[int, SSAValue] = {}
     needed = set(copied)
     for place, value in enumerate(stored):
         if not types.is_static(value.type) and len(types.shape(value.type)) == 1:
             length = size_value(value, 0)
-            if (ops := integer_ops(length, stored)) is not None:
+            if (ops := integer_ops(length, given)) is not None:
                 lengths[place] = length
                 needed.update(ops)
     return lengths, [op for op in entry.ops if op in needed]
 
 
-def _again(
-    length: SSAValue,
-    copies: Mapping[Operation, Operation],
-    stored: Sequence[SSAValue],
-    values: Mapping[int, SSAValue],
-) -> SSAValue:
-    """A length in the pullback: a copy of its op, or a stored value."""
+def _again(length: SSAValue, copies: Mapping[Operation, Operation], given: Mapping[SSAValue, SSAValue]) -> SSAValue:
+    """A length in the pullback: a copy of its op, or a given value."""
     copy = copies.get(length.owner) if isinstance(length.owner, Operation) else None
-    return values[stored.index(length)] if copy is None else copy.results[0]
+    return given[length] if copy is None else copy.results[0]
 
 
 def _numbers(halves: DictionaryAttr, key: str) -> tuple[int, ...]:
