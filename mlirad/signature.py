@@ -235,8 +235,19 @@ def key_and_leaves(
 ) -> tuple[Hashable, list[Any]]:
     """A key that is equal for two calls exactly if their signatures are equal, and the leaves of the arguments.
 
-    It takes a fraction of the time of a signature. Nothing is refused: a call without a signature has its own key.
+    It takes a fraction of the time of a signature. Only a container that contains itself is refused (TypeError): a call
+    without a signature has its own key.
     """
+    try:
+        return _key_and_leaves(args, kwargs, static)
+    except RecursionError:
+        tree.require_finite([*args, *kwargs.values()])
+        raise
+
+
+def _key_and_leaves(
+    args: Sequence[Any], kwargs: Mapping[str, Any], static: Sequence[int | str]
+) -> tuple[Hashable, list[Any]]:
     leaves: list[Any] = []
     if not static:
         keys = [_key(value, leaves) for value in args]

@@ -161,9 +161,31 @@ def build(kind: type, keys: tuple[Any, ...] | None, items: Sequence[Any]) -> Any
 
 
 def flatten(value: Any) -> tuple[list[Any], Structure]:
-    """The leaves of a pytree, in order, and its structure."""
+    """The leaves of a pytree, in order, and its structure. Raises TypeError for a container that contains itself."""
     found: list[Any] = []
-    return found, _flatten(value, found)
+    try:
+        return found, _flatten(value, found)
+    except RecursionError:
+        require_finite(value)
+        raise
+
+
+def require_finite(value: Any) -> None:
+    """Raises TypeError if a container of a pytree contains itself."""
+    around: dict[int, Any] = {}
+    pending: list[tuple[Any, bool]] = [(value, False)]
+    while pending:
+        each, is_left = pending.pop()
+        if is_left:
+            del around[id(each)]
+        elif id(each) in around:
+            raise TypeError(
+                f"a {type(each).__name__} that contains itself is passed; keep this reference outside of it"
+            )
+        elif (inner := children(each)) is not None:
+            around[id(each)] = each
+            pending.append((each, True))
+            pending += [(item, False) for item in inner[1]]
 
 
 def _flatten(value: Any, found: list[Any]) -> Structure:

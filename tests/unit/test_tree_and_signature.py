@@ -105,3 +105,21 @@ def test_static_arguments_are_one_leaf_whatever_they_are() -> None:
         StaticLeaf("fast"),
     )
     assert signature.argument_of() == [0, 1, "mode"]
+
+
+def test_an_argument_that_contains_itself_is_refused() -> None:
+    ring: list[Any] = [1.0]
+    ring.append({"back": ring})
+    for call in (mlirad.jit(first), mlirad.grad(first), mlirad.jit(first).lower):
+        with pytest.raises(TypeError, match="a list that contains itself"):
+            call(ring)
+    with pytest.raises(TypeError, match="a dict that contains itself"):
+        mlirad.jit(first)(ring[1])
+    with pytest.raises(TypeError, match="a list that contains itself"):
+        mlirad.vjp(first, ring)
+    twice = [2.0]
+    assert mlirad.jit(first)([3.0, twice, twice]) == 6.0
+
+
+def first(parts: Any) -> Any:
+    return parts[0] * 2.0
