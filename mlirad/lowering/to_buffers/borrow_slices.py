@@ -4,7 +4,9 @@ Reads: moved tensors and their webs. Writes: a slice of the array in place of th
 computation begins, if the array has no other use in the meantime, and the result no use afterwards. Leaves: the
 tensor.insert_slice ops, which no longer copy anything.
 
-Typical case: `a[i] = f(a[i])`. The slice that is read, changed and inserted is borrowed, and nothing is copied.
+Typical case: `a[i] = f(a[i])`. The slice that is read, changed and inserted is borrowed, and nothing is copied. A value
+that is computed in another shape, as in `a[i] = (b @ c).reshape(n, m)`, is computed in a view of the slice, if that is
+contiguous.
 """
 
 from __future__ import annotations
@@ -17,23 +19,29 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.linalg.ops import CopyOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from mlirad.analysis.memory import VIEWS, input_count, is_empty, is_linalg, ties, views_of
+from mlirad.analysis.memory import VIEWS, input_count, is_empty, is_linalg, memory_of, ties, views_of
 from mlirad.dialect.core.expr import insert
 from mlirad.lowering.rewriting import erase, in_place_of, replace
-from mlirad.lowering.tensor_memory import is_same_slice, is_thin_view, is_written_where_read
+from mlirad.lowering.tensor_memory import is_same_slice, is_static, is_thin_view, is_written_where_read
 from mlirad.lowering.to_buffers.buffer_webs import Webs
+from mlirad.lowering.to_buffers.reshaping import reshaped
 
 _CASTS = (arith.ConstantOp, arith.IndexCastOp)
+_RESHAPES = (tensor.CollapseShapeOp, tensor.ExpandShapeOp)
 
 
 @dataclass(frozen=True)
 class Chain:
-    """The sequence of values from empty memory to the value inserted into the array: op `first` writes into `start`."""
+    """The sequence of values from empty memory to the value inserted into the array: op `first` writes into `start`.
+
+    is_reshaped: whether some have another shape than the slice, apart from axes of size 1.
+    """
 
     start: SSAValue
     first: Operation
     index: int
     values: tuple[SSAValue, ...]
+    is_reshaped: bool
 
 
 def borrow_slices(webs: Webs) -> dict[Operation, tuple[SSAValue, ...]]:
@@ -54,8 +62,12 @@ def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> tuple[SSAValue, ...]:
         _move_casts(place, chain.first, webs)
     with in_place_of(chain.first):
         if loan is None:
-            loan = insert(_extract_slice(op, chain.start.type)).result
+            loan = insert(_extract_slice(op, op.source.type if chain.is_reshaped else chain.start.type)).result
             webs.join(loan, op.dest)
+            if chain.is_reshaped:
+                loan = reshaped(loan, chain.start.type)
+                for view in memory_of(loan):
+                    webs.join(view, op.dest)
     webs.forget(chain.start)
     webs.join(op.dest, chain.values[0])
     if isinstance(chain.first, CopyOp) and chain.first.inputs[0] is loan:
@@ -68,15 +80,17 @@ def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> tuple[SSAValue, ...]:
 
 
 def _chain(op: tensor.InsertSliceOp) -> Chain | None:
-    """From op's source back to empty memory, through ops of one block that overwrite their operand, and thin views."""
+    """From op's source back to empty memory, through ops of one block that overwrite their operand, and views in
+    another shape: of a slice in pieces, only thin ones."""
     values = [op.source]
-    first, index = None, 0
+    first, index, is_reshaped, is_contiguous = None, 0, False, _is_contiguous(op)
     while not is_empty(values[-1]):
         value = values[-1]
         owner = value.owner
         if not isinstance(owner, Operation) or owner.parent is not op.parent:
             return None
-        if is_thin_view(owner):
+        if is_thin_view(owner) or (is_contiguous and isinstance(owner, _RESHAPES)):
+            is_reshaped = is_reshaped or not is_thin_view(owner)
             values.append(owner.operands[0])
             continue
         first = owner
@@ -86,9 +100,11 @@ def _chain(op: tensor.InsertSliceOp) -> Chain | None:
         index = operand
         values.append(owner.operands[operand])
     start = values.pop()
-    if first is None or not start.has_one_use() or not _is_reduction(op.static_sizes.get_values(), start.type):
+    if first is None or not start.has_one_use():
         return None
-    return Chain(start, first, index, tuple(values))
+    if not is_reshaped and not _is_reduction(op.static_sizes.get_values(), start.type):
+        return None
+    return Chain(start, first, index, tuple(values), is_reshaped)
 
 
 def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
@@ -106,12 +122,19 @@ def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
         if place > begin or (place == begin and not _is_same_place(op, chain, index)):
             return False
     for value in chain.values:
-        # Memory in pieces may have no view of another shape.
-        if not all(isinstance(view.op, tensor.ExtractSliceOp) or is_thin_view(view.op) for view in views_of(value)):
+        if not chain.is_reshaped and _has_other_shapes(value):  # of which memory in pieces may have no view
             return False
         if _is_used_after(value, op, webs) or any(isinstance(user, func.CallOp) for user, _ in _accesses(value)):
             return False
     return True
+
+
+def _has_other_shapes(value: SSAValue) -> bool:
+    """Whether a value has views, or these have views, of another shape than a part of it has."""
+    return any(
+        not (isinstance(view.op, tensor.ExtractSliceOp) or is_thin_view(view.op)) or _has_other_shapes(view)
+        for view in views_of(value)
+    )
 
 
 def _is_early(value: SSAValue, begin: int, webs: Webs) -> bool:
@@ -175,6 +198,19 @@ def _is_loan(value: SSAValue, op: tensor.InsertSliceOp, chain: Chain) -> bool:
     while isinstance(owner, Operation) and is_thin_view(owner):
         owner = owner.operands[0].owner
     return isinstance(owner, tensor.ExtractSliceOp) and owner.source is op.dest and is_same_slice(owner, op)
+
+
+def _is_contiguous(op: tensor.InsertSliceOp) -> bool:
+    """Whether the slice is one piece of the array's memory: behind the first axis with more than one index, all axes
+    are whole. (Arrays of this stage are contiguous, or become so.)"""
+    type, sizes = op.dest.type, list(op.static_sizes.get_values())
+    if not is_static(type) or not is_static(op.source.type) or set(op.static_strides.get_values()) != {1}:
+        return False
+    assert isinstance(type, TensorType)
+    pairs = list(zip(sizes, type.get_shape(), strict=True))
+    while pairs and pairs[0][0] == 1:
+        del pairs[0]
+    return all(size == whole for size, whole in pairs[1:])
 
 
 def _is_reduction(sizes: Sequence[int], type: Attribute) -> bool:

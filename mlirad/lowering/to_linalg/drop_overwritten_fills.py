@@ -1,10 +1,11 @@
 """Leaves memory undefined whose first contents are overwritten before they are read.
 
-Reads: nd, with writes of elements and slices at constant indices. Writes: tensor.empty. Leaves: arrays that are read,
-or that may not be overwritten as a whole.
+Reads: nd, with writes of elements and slices at constant indices, or at those of the loops around. Writes:
+tensor.empty. Leaves: arrays that are read, or that may not be overwritten as a whole.
 
 `d = np.empty(n); d[0] = ...; d[1:-1] = ...; d[-1] = ...` begins with a fill, because undefined elements would be no
-value, and the reverse sweep's arrays begin with zeros.
+value, and the reverse sweep's arrays begin with zeros. So does `y = np.empty((n, m))` before a loop that sets each
+`y[i]`.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects import tensor
+from xdsl.dialects import scf, tensor
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirad.analysis.constants import contents_of
+from mlirad.analysis.constants import constant_int, contents_of
+from mlirad.analysis.loops import Loop, counts_from_zero, trip_count
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import insert
 from mlirad.dialect.core.op import written_subset
-from mlirad.dialect.core.subset import Change
+from mlirad.dialect.core.subset import Change, Subset
 from mlirad.lowering.rewriting import in_place_of
 from mlirad.lowering.to_linalg.slice_writes import Box, touched
 from mlirad.xdsl_support.traversal import ops_inside
@@ -34,7 +36,8 @@ _MOST_WRITES = 32
 
 @dataclass(frozen=True)
 class DropOverwrittenFills(ModulePass):
-    """Write into new memory instead of an array of equal numbers, if the writes in a row cover all of it.
+    """Write into new memory instead of an array of equal numbers, if the writes in a row, or the trips of loops, cover
+    all of it.
 
     Before:
 
@@ -67,15 +70,81 @@ class DropOverwrittenFills(ModulePass):
     name = "mlirad-drop-overwritten-fills"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for write in ops_inside(op):
-            found = written_subset(write)
-            if found is None or contents_of(found.array) is None:
-                continue
-            type = found.array.type
-            is_plain = types.is_static(type) and types.signless(type) == type
-            if is_plain and _covers(_boxes(write), prod(types.shape(type))):
-                with in_place_of(write):
-                    write.operands[found.number] = insert(tensor.EmptyOp([], type)).tensor
+        for each in ops_inside(op):
+            if isinstance(each, scf.ForOp):
+                loop = Loop(each)
+                numbers = [n for n in range(loop.count) if _is_plain(loop.inits[n]) and _trips_cover(loop, n)]
+                operands = [len(loop.controls) + number for number in numbers]
+            else:
+                found = written_subset(each)
+                is_covered = found is not None and _is_plain(found.array) and _writes_cover(each, found.array.type)
+                operands = [found.number] if found is not None and is_covered else []
+            for operand in operands:
+                with in_place_of(each):
+                    each.operands[operand] = insert(tensor.EmptyOp([], each.operands[operand].type)).tensor
+
+
+def _is_plain(array: SSAValue) -> bool:
+    """Whether an array has a known size, and is filled with one number."""
+    type = array.type
+    return contents_of(array) is not None and types.is_static(type) and types.signless(type) == type
+
+
+def _trips_cover(first: Loop, number: int) -> bool:
+    """Whether the trips of a loop, and of loops within it, write each element of a carried array once, and read none.
+
+    The array is used nowhere else: each loop's body hands it to one op, and passes that op's result on.
+    """
+    loops = [(first, number)]
+    while True:
+        loop, number = loops[-1]
+        carried = loop.args[number]
+        if not isinstance(loop.op, scf.ForOp) or not counts_from_zero(loop.op) or not carried.has_one_use():
+            return False
+        use = carried.get_unique_use()
+        assert use is not None
+        if use.operation.parent is not loop.body:
+            return False
+        if not isinstance(use.operation, scf.ForOp):
+            break
+        if (number := use.index - len(Loop(use.operation).controls)) < 0:
+            return False
+        loops.append((Loop(use.operation), number))
+    found = written_subset(use.operation)
+    if found is None or found.number != use.index or found.change is not Change.REPLACED:
+        return False
+    value: SSAValue = use.operation.results[0]
+    for loop, number in reversed(loops):
+        if loop.carry(number).yielded is not value or not value.has_one_use():
+            return False
+        value = loop.op.results[number]
+    return _is_everything(found, [loop.op for loop, _ in loops if isinstance(loop.op, scf.ForOp)])
+
+
+def _is_everything(written: Subset, loops: list[scf.ForOp]) -> bool:
+    """Whether a part moves over all of its array in these loops: each axis is whole, or its index is a loop's."""
+    if not written.is_all_of_ranges or any(not trip_count(loop) for loop in loops):
+        return False
+    unused = list(loops)
+    for range, size in zip(written.ranges, types.shape(written.array.type), strict=True):
+        if range is None or range.stride != 1:
+            return False
+        if range.length == size and _is_zero(range.start):
+            continue
+        moving = [each for each in unused if each.body.block.args[0] is range.start and trip_count(each) == size]
+        if range.length != 1 or not moving:
+            return False
+        unused.remove(moving[0])
+    return True
+
+
+def _is_zero(start: int | SSAValue) -> bool:
+    return (start if isinstance(start, int) else constant_int(start)) == 0
+
+
+def _writes_cover(first: Operation, type: Attribute) -> bool:
+    """Whether a write, and those after it, replace all of an array."""
+    return _covers(_boxes(first), prod(types.shape(type)))
 
 
 def _boxes(first: Operation) -> Iterator[Box]:

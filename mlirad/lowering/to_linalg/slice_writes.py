@@ -20,7 +20,7 @@ from mlirad.dialect.core.expr import Expr, constant
 from mlirad.dialect.core.op import NdOp, read_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
 
-_MOST_AXES = 3
+_MOST_AXES = 5
 
 
 @dataclass(frozen=True)

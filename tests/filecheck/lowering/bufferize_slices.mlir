@@ -151,3 +151,37 @@ func.func @one_place(%v: tensor<4xf64>) -> (tensor<5xf64>, tensor<5xf64>) {
   %q = tensor.insert_slice %b into %y[%place] [4] [1] : tensor<4xf64> into tensor<5xf64>
   func.return %p, %q : tensor<5xf64>, tensor<5xf64>
 }
+
+// A row that is computed as a matrix is computed in the array, as its memory is one piece; two columns are not.
+// CHECK-LABEL: func.func public @row_as_matrix(
+// CHECK-SAME:  %[[a:[^:]+]]: memref<4x6xf64>
+// CHECK:       %[[row:[^ ]+]] = memref.subview %[[a]]
+// CHECK:       %[[matrix:[^ ]+]] = memref.expand_shape {{.*}} into memref<2x3xf64
+// CHECK:       linalg.generic {{.*}} outs(%[[matrix]] :
+// CHECK-NOT:   memref.copy
+// CHECK:       return
+func.func public @row_as_matrix(%a: tensor<4x6xf64> {mlirad.written = 0 : i64}, %b: tensor<2x3xf64>, %i: index) -> tensor<4x6xf64> {
+  %memory = tensor.empty() : tensor<2x3xf64>
+  %new = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%b : tensor<2x3xf64>) outs(%memory : tensor<2x3xf64>) {
+  ^bb0(%e: f64, %o: f64):
+    %m = arith.addf %e, %e : f64
+    linalg.yield %m : f64
+  } -> tensor<2x3xf64>
+  %row = tensor.collapse_shape %new [[0 : i64, 1 : i64]] : tensor<2x3xf64> into tensor<6xf64>
+  %r = tensor.insert_slice %row into %a[%i, 0] [1, 6] [1, 1] : tensor<6xf64> into tensor<4x6xf64>
+  return %r : tensor<4x6xf64>
+}
+
+// CHECK-LABEL: func.func public @columns_as_row(
+// CHECK:       "memref.copy"
+func.func public @columns_as_row(%a: tensor<4x6xf64> {mlirad.written = 0 : i64}, %b: tensor<8xf64>, %i: index) -> tensor<4x6xf64> {
+  %memory = tensor.empty() : tensor<8xf64>
+  %new = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%b : tensor<8xf64>) outs(%memory : tensor<8xf64>) {
+  ^bb0(%e: f64, %o: f64):
+    %m = arith.addf %e, %e : f64
+    linalg.yield %m : f64
+  } -> tensor<8xf64>
+  %columns = tensor.expand_shape %new [[0 : i64, 1 : i64]] output_shape [4, 2] : tensor<8xf64> into tensor<4x2xf64>
+  %r = tensor.insert_slice %columns into %a[0, %i] [4, 2] [1, 1] : tensor<4x2xf64> into tensor<4x6xf64>
+  return %r : tensor<4x6xf64>
+}

@@ -51,3 +51,69 @@ func.func @kept(%v: f64, %s: tensor<2xf64>) -> (tensor<3xf64>, tensor<3xf64>, te
   %f = nd.insert %v, %e[%c1] : f64 into tensor<2xf64>
   func.return %a, %twice, %d, %read, %f : tensor<3xf64>, tensor<3xf64>, tensor<3xf64>, f64, tensor<2xf64>
 }
+
+// for i in range(3): for j in range(4): y[i, :, j] = ...: each element is set before anything reads it, so no fill.
+
+// CHECK-LABEL: func.func @by_trips
+// CHECK:         %[[FRESH:.*]] = tensor.empty() : tensor<3x2x4xf64>
+// CHECK-NEXT:    scf.for {{.*}} iter_args({{.*}} = %[[FRESH]])
+// CHECK:           scf.for {{.*}} iter_args({{.*}} = %y)
+func.func @by_trips(%s: tensor<1x2x1xf64>) -> tensor<3x2x4xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %c3 = nd.constant {value = 3 : i64} : i64
+  %c4 = nd.constant {value = 4 : i64} : i64
+  %zero = nd.constant {value = 0.0 : f64} : f64
+  %zeros = nd.full %zero : f64 to tensor<3x2x4xf64>
+  %a = scf.for %i = %c0 to %c3 step %c1 iter_args(%y = %zeros) -> (tensor<3x2x4xf64>) : i64 {
+    %b = scf.for %j = %c0 to %c4 step %c1 iter_args(%z = %y) -> (tensor<3x2x4xf64>) : i64 {
+      %c = nd.insert_slice %s, %z[%i, %c0, %j] {sizes = array<i64: 1, 2, 1>, strides = array<i64: 1, 1, 1>} : tensor<1x2x1xf64> into tensor<3x2x4xf64>
+      scf.yield %c : tensor<3x2x4xf64>
+    }
+    scf.yield %b : tensor<3x2x4xf64>
+  }
+  func.return %a : tensor<3x2x4xf64>
+}
+
+// Loops leave the first, the last or every second element out, write the diagonal, run an unknown number of times, or
+// read what they carry.
+
+// CHECK-LABEL: func.func @trips_that_leave_some
+// CHECK-NOT:     tensor.empty
+// CHECK:         func.return
+func.func @trips_that_leave_some(%v: f64, %n: i64) -> (tensor<4xf64>, tensor<4xf64>, tensor<4xf64>, tensor<4x4xf64>, tensor<4xf64>, tensor<4xf64>) {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %c2 = nd.constant {value = 2 : i64} : i64
+  %c3 = nd.constant {value = 3 : i64} : i64
+  %c4 = nd.constant {value = 4 : i64} : i64
+  %zero = nd.constant {value = 0.0 : f64} : f64
+  %zeros = nd.full %zero : f64 to tensor<4xf64>
+  %square = nd.full %zero : f64 to tensor<4x4xf64>
+  %a = scf.for %i = %c1 to %c4 step %c1 iter_args(%y = %zeros) -> (tensor<4xf64>) : i64 {
+    %z = nd.insert %v, %y[%i] : f64 into tensor<4xf64>
+    scf.yield %z : tensor<4xf64>
+  }
+  %b = scf.for %i = %c0 to %c3 step %c1 iter_args(%y = %zeros) -> (tensor<4xf64>) : i64 {
+    %z = nd.insert %v, %y[%i] : f64 into tensor<4xf64>
+    scf.yield %z : tensor<4xf64>
+  }
+  %c = scf.for %i = %c0 to %c4 step %c2 iter_args(%y = %zeros) -> (tensor<4xf64>) : i64 {
+    %z = nd.insert %v, %y[%i] : f64 into tensor<4xf64>
+    scf.yield %z : tensor<4xf64>
+  }
+  %d = scf.for %i = %c0 to %c4 step %c1 iter_args(%y = %square) -> (tensor<4x4xf64>) : i64 {
+    %z = nd.insert %v, %y[%i, %i] : f64 into tensor<4x4xf64>
+    scf.yield %z : tensor<4x4xf64>
+  }
+  %e = scf.for %i = %c0 to %n step %c1 iter_args(%y = %zeros) -> (tensor<4xf64>) : i64 {
+    %z = nd.insert %v, %y[%i] : f64 into tensor<4xf64>
+    scf.yield %z : tensor<4xf64>
+  }
+  %f = scf.for %i = %c0 to %c4 step %c1 iter_args(%y = %zeros) -> (tensor<4xf64>) : i64 {
+    %last = nd.extract %y[%c3] : tensor<4xf64> -> f64
+    %z = nd.insert %last, %y[%i] : f64 into tensor<4xf64>
+    scf.yield %z : tensor<4xf64>
+  }
+  func.return %a, %b, %c, %d, %e, %f : tensor<4xf64>, tensor<4xf64>, tensor<4xf64>, tensor<4x4xf64>, tensor<4xf64>, tensor<4xf64>
+}

@@ -35,3 +35,19 @@ func.func @added_to(%s: tensor<6xf64>) -> tensor<8xf64> {
   %b = nd.insert_slice %r, %a[%c0] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
   func.return %b : tensor<8xf64>
 }
+
+// Padded images have four axes, batches of volumes five.
+// CHECK-LABEL: func.func @images
+// CHECK-NOT:     nd.full {{.*}} tensor<2x3x1x6x8xf64>
+// CHECK:         tensor.empty() : tensor<2x3x1x6x8xf64>
+// CHECK-COUNT-2: nd.insert_slice {{.*}} : tensor<2x3x1x1x8xf64> into
+// CHECK-COUNT-2: nd.insert_slice {{.*}} : tensor<2x3x1x4x1xf64> into
+// CHECK:         nd.insert_slice %s, {{.*}} : tensor<2x3x1x4x6xf64> into
+func.func @images(%s: tensor<2x3x1x4x6xf64>) -> tensor<2x3x1x6x8xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %zero = nd.constant {value = 0.0 : f64} : f64
+  %zeros = nd.full %zero : f64 to tensor<2x3x1x6x8xf64>
+  %a = nd.insert_slice %s, %zeros[%c0, %c0, %c0, %c1, %c1] {sizes = array<i64: 2, 3, 1, 4, 6>, strides = array<i64: 1, 1, 1, 1, 1>} : tensor<2x3x1x4x6xf64> into tensor<2x3x1x6x8xf64>
+  func.return %a : tensor<2x3x1x6x8xf64>
+}

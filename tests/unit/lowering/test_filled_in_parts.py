@@ -63,3 +63,35 @@ def test_gradient_of_steps() -> None:
     y, v = np.linspace(-1.0, 1.5, 7), np.cos(np.arange(7.0))
     by_differences = (steps(y + 1e-6 * v, 5) - steps(y - 1e-6 * v, 5)) / 2e-6
     np.testing.assert_allclose(mlirad.grad(steps)(y, 5) @ v, by_differences, rtol=1e-7)
+
+
+def by_trips(a, b):
+    """Loops that cover arrays, that leave elements out, and results in another shape than the slices they fill."""
+    whole, late, early, diagonal = np.empty((3, 4)), np.full((3, 4), 5.0), np.full((3, 4), 6.0), np.full((3, 3), 7.0)
+    products, columns, nested = np.empty((3, 4)), np.empty((4, 6)), np.zeros((5, 2, 12))
+    for i in range(3):
+        for j in range(4):
+            whole[i, j] = a[i, j] * b[j, i]
+        products[i] = np.reshape(a[:2] @ b[:, i : i + 2], 4)
+        diagonal[i, i] = a[i, 0]
+        columns[:, 2 * i : 2 * i + 2] = np.reshape(np.reshape(a[:2], 8) * b[0, i], (4, 2))
+    for i in range(1, 3):
+        late[i] = a[i]
+        early[i - 1] = a[i]
+    for i in range(5):
+        inner = np.empty((3, 4))
+        for j in range(3):
+            inner[j] = np.reshape(a[:2] @ b[:, j : j + 2], 4) * i
+        part = np.zeros((2, 6))
+        part[1] = np.reshape(a[:2, 1:] + b[:2, 0:3], 6)
+        nested[i, :, 3:9] = part
+        nested[i, 1:2, :] = np.reshape(inner, (1, 12))
+    return whole, late, early, diagonal, products, columns, nested
+
+
+def test_trips_leave_no_element_undefined() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(3, 4)), rng.normal(size=(4, 4))
+    for ours, expected in zip(mlirad.jit(by_trips)(a, b), by_trips(a, b), strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-12)
+    mlirad.check_grads(lambda a, b: sum(np.sum(each * each) for each in by_trips(a, b)), (a, b), order=1)
