@@ -35,7 +35,12 @@ from mlirad.lowering.to_loops.products.few_columns import FewColumns
 from mlirad.lowering.to_loops.products.finished_tiles import FinishedTiles
 from mlirad.lowering.to_loops.products.joined_nests import JoinedNest, NestsBeside, joined, nests_beside
 from mlirad.lowering.to_loops.products.matched_product import Contraction, match_contraction, needs_no_clear
-from mlirad.lowering.to_loops.products.product_blocks import is_in_blocks, is_shared_in_blocks
+from mlirad.lowering.to_loops.products.product_blocks import (
+    DEPTH,
+    is_in_blocks,
+    is_shared_in_blocks,
+    steps_at_once,
+)
 from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
 from mlirad.lowering.to_loops.products.shared_tiles import SharedTiles
 from mlirad.lowering.to_loops.products.windowed_factor import match_windowed
@@ -110,7 +115,8 @@ class LinalgToLoops(ModulePass):
             if structured.parent is not None and structured not in beside:
                 build(structured)
         for clear in clears:  # those that are left: a product may need none
-            if self.parallel and clear.parent is not None and _is_worth_sharing(clear):
+            is_shared = self.parallel and _is_worth_sharing(clear)
+            if clear.parent is not None and (is_shared or not _is_block(clear.operands[-1].type)):
                 build(clear)
 
 
@@ -132,13 +138,18 @@ def _is_structured(op: Operation) -> bool:
 
 
 def _is_clear(op: Operation) -> bool:
-    """Whether an op sets a block of memory to zero bits: larger than a vector, but short enough between two polls."""
+    """Whether an op sets memory to zero bits: larger than a vector, but short enough between two polls."""
     if not isinstance(op, FillOp) or not isinstance(memory := op.outputs[0].type, MemRefType):
         return False
     value, shape = op.inputs[0].owner, memory.get_shape()
-    if not isinstance(value, ConstantOp) or DYNAMIC_INDEX in shape or not isinstance(memory.layout, NoneAttr):
+    if not isinstance(value, ConstantOp) or DYNAMIC_INDEX in shape:
         return False
     return _has_zero_bits(value.value) and _FEWEST_CLEARED <= prod(shape) <= _MOST_CLEARED
+
+
+def _is_block(type: Attribute) -> bool:
+    """Whether a target clears such memory at once."""
+    return isinstance(type, MemRefType) and isinstance(type.layout, NoneAttr)
 
 
 def _is_worth_sharing(clear: Operation) -> bool:
@@ -212,7 +223,9 @@ class _Lowering:
                 self._join(nest, product, clear)
             is_whole = cut is None or not cut.is_partial  # partial results are added to it
             has_own_tiles = self.after is not None or self.shared is None or not self.shared.is_for(nest.sizes)
-            if clear is not None and is_whole and needs_no_clear(product, nest, has_own_tiles):
+            sizes, bytes = product.extents(nest), itemsize(product.c.element)
+            most = steps_at_once(sizes, bytes, is_large=self.is_large)
+            if clear is not None and is_whole and needs_no_clear(product, nest, most, has_own_tiles):
                 self.is_first = True
                 erase(clear)
         if cut is None:
@@ -235,7 +248,7 @@ class _Lowering:
             self.before = joined(self.beside.before, product.a, product.k, self.builder) if is_once else None
         elif clear is not None and not (self.shared is not None and self.shared.is_many):
             lanes = self.vector_bytes // itemsize(product.c.element)
-            may_finish = FinishedTiles.is_for(product, nest, lanes) and needs_no_clear(product, nest, True)
+            may_finish = FinishedTiles.is_for(product, nest, lanes) and needs_no_clear(product, nest, DEPTH, True)
             self.after = joined(self.beside.after, product.c, product.j, self.builder) if may_finish else None
 
     def _emit(self, part: MatchedNest) -> None:

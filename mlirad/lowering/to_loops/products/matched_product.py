@@ -13,7 +13,6 @@ from math import prod
 from mlirad.lowering.loop_body import Body
 from mlirad.lowering.loop_builder import Index
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand
-from mlirad.lowering.to_loops.products.product_blocks import DEPTH
 
 _SHORT, _MANY_SUMS = 64, 1 << 16
 """Up to _SHORT steps of k, and from _MANY_SUMS elements on, accessing c costs as much as computing it."""
@@ -70,13 +69,14 @@ def match_contraction(nest: Nest, body: Body) -> Contraction | None:
     return Contraction(a, b, c, i, j, k, (*around, *(d for d in reduced if d != k)), is_swapped)
 
 
-def needs_no_clear(product: Contraction, nest: Nest, has_own_tiles: bool) -> bool:
+def needs_no_clear(product: Contraction, nest: Nest, most: int, has_own_tiles: bool) -> bool:
     """Whether tiles may store their sums into a c that has only been cleared: one tile computes each element, once.
+    most: the steps of the longest sum for which that pays.
 
     For tiles that products share, it is one more function, which only many short sums are worth.
     """
     k = nest.sizes[product.k]
-    if not isinstance(k, int) or k > DEPTH:
+    if not isinstance(k, int) or k > most:
         return False
     if not has_own_tiles and (k > _SHORT or prod(product.c.shape) < _MANY_SUMS):
         return False

@@ -12,6 +12,9 @@ from mlirad.lowering.loop_builder import Index
 DEPTH = 256
 """The steps of k after which c is written back to memory, so that this part of b's panel stays in the first-level
 cache."""
+_WHOLE = 640
+"""Sums of at most so many steps are stored once into memory that was only cleared. A panel then comes from the
+second-level cache, which takes less time than to access c, far away, once more."""
 LINE = 64
 """The bytes of a cache line."""
 AHEAD = 12
@@ -118,6 +121,12 @@ def reads_rows_in_order(sizes: tuple[Index, Index, Index], itemsize: int) -> boo
     if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
         return False
     return i <= _FEW_ROWS and _has_long_rows(j, k, itemsize)
+
+
+def steps_at_once(sizes: tuple[Index, Index, Index], itemsize: int, *, is_large: bool) -> int:
+    """The most steps of a sum that is stored without reading c, which holds nothing yet. is_large: of a product in
+    blocks."""
+    return DEPTH if is_large or reads_rows_in_order(sizes, itemsize) else _WHOLE
 
 
 def packs_in_rows(j: Index, itemsize: int) -> bool:

@@ -149,6 +149,8 @@ class ContractionEmitter:
         size, most = self.sizes[self.product.k], DEPTH if self.windows is None else self.windows.depth
         if self.is_by_rows:
             return FEW_STEPS
+        if self.is_first and isinstance(size, int):
+            return size
         return min(size, most) if isinstance(size, int) else most
 
     def _should_pack(self) -> bool:
@@ -439,7 +441,8 @@ class ContractionEmitter:
         builder, product = self.builder, self.product
         if self.panel is not None:
             row = builder.add(self.panel_row, builder.subtract(k, start))
-            if self.packed_rows is not None and v * self.lanes * itemsize(self.element) % LINE == 0:
+            is_far = self.packed_rows is not None or self._depth() > DEPTH
+            if is_far and v * self.lanes * itemsize(self.element) % LINE == 0:
                 builder.prefetch(self.panel, [builder.add(row, COLUMNS_AHEAD), v * self.lanes], is_write=False)
             return builder.load(self.panel, [row, v * self.lanes], self.lanes)
         return builder.load(
