@@ -16,6 +16,8 @@ from mlirad.lowering.to_loops.loop_nest import Nest, Operand
 
 _SHORT, _MANY_SUMS = 64, 1 << 16
 """Up to _SHORT steps of k, and from _MANY_SUMS elements on, accessing c costs as much as computing it."""
+_FAR = 1 << 18
+"""From so many elements on, c does not stay in a cache of 1 MB between its clear and the sums, however long they are."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,12 @@ def needs_no_clear(product: Contraction, nest: Nest, most: int, has_own_tiles: b
     """Whether tiles may store their sums into a c that has only been cleared: one tile computes each element, once.
     most: the steps of the longest sum for which that pays.
 
-    For tiles that products share, it is one more function, which only many short sums are worth.
+    For tiles that products share, it is one more function, which only many short sums, or very many, are worth.
     """
     k = nest.sizes[product.k]
     if not isinstance(k, int) or k > most:
         return False
-    if not has_own_tiles and (k > _SHORT or prod(product.c.shape) < _MANY_SUMS):
+    if not has_own_tiles and prod(product.c.shape) < (_MANY_SUMS if k <= _SHORT else _FAR):
         return False
     if any(d not in product.c.dimensions for d in product.others):
         return False
