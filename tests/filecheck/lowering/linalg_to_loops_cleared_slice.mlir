@@ -1,7 +1,7 @@
 // RUN: mlirad-opt %s -p 'mlirad-linalg-to-loops' | filecheck %s
 
-// A slice of an array is cleared for a product: its sums are stored, and nothing is cleared or read. Sums of up to 640 steps are stored once: the result is
-// far away, the packed columns are not.
+// A slice of an array is cleared for a product: its sums are stored, and nothing is cleared or read. Sums of up to 640
+// steps are stored once: the result is far away, the packed columns are not.
 // CHECK-LABEL: func.func @slice
 // CHECK-NOT:   linalg.fill
 // CHECK:       memref.alloc() {{.*}} : memref<576x16xf32>
