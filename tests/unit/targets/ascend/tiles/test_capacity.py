@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from io import StringIO
@@ -24,6 +25,7 @@ from mlirad.targets.ascend.tiles.tile_plan import plan_of
 from mlirad.xdsl_support.traversal import find
 
 SOC = for_soc("Ascend910B1")
+IS_FULL = bool(os.environ.get("MLIRAD_FULL"))
 
 
 def of(*shape: int, dtype: Any = np.float32) -> np.ndarray:
@@ -59,7 +61,7 @@ def kernels_of(function: Callable[..., Any], args: tuple[np.ndarray, ...]) -> li
 
 
 def tiles_around_the_limit(kernel: func.FuncOp) -> Iterator[tuple[int, ...]]:
-    """Two that fit and two that do not."""
+    """The largest that fits and the smallest that does not; in the full tier one more of each."""
     (op,) = find(kernel, GenericOp)
     solved = plan_of(op, SOC, ())
     columns = -(-solved.sizes.columns // LINE) * LINE
@@ -75,7 +77,7 @@ def tiles_around_the_limit(kernel: func.FuncOp) -> Iterator[tuple[int, ...]]:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
-    return (tile(count) for count in range(max(1, low - 1), low + 3))
+    return (tile(count) for count in range(max(1, low - 1), low + 3) if IS_FULL or low <= count <= low + 1)
 
 
 def printed(kernel: func.FuncOp) -> str:
@@ -85,7 +87,7 @@ def printed(kernel: func.FuncOp) -> str:
 
 
 def test_huaweis_planner_agrees_on_what_fits(plan_memory: Callable[..., tuple[str, int, int] | None]) -> None:
-    """To the byte: on over 50 tiles around the limit, for 16 kernels, with their double buffers and scratch."""
+    """To the byte: on both sides of the limit, for 16 kernels, with their double buffers and scratch."""
     judged, fitting = 0, 0
     cases = [(name, each) for name, given in KERNELS.items() for each in kernels_of(*given)]
     for name, kernel in cases:
@@ -101,7 +103,7 @@ def test_huaweis_planner_agrees_on_what_fits(plan_memory: Callable[..., tuple[st
                 tile,
             )
             judged, fitting = judged + 1, fitting + (needed <= SOC.ub_bytes)
-    assert judged >= 50 and fitting >= 25 and judged - fitting >= 25
+    assert fitting >= len(KERNELS) and judged - fitting >= len(KERNELS)
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
