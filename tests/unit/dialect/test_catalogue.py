@@ -7,7 +7,7 @@ It prints and parses; native code gives NumPy's numbers; its vjp agrees with fin
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import comb
 from typing import Any
@@ -664,11 +664,19 @@ def with_request(sample: Sample, dtype: type, kind: type[VjpOp] | type[PushedOp]
     """
     module, function = program(sample, dtype)
     function.sym_visibility = builtin.StringAttr("private")
+    add_request(module, function, "main", kind, wrt)
+    return module
+
+
+def add_request(
+    module: ModuleOp, function: func.FuncOp, name: str, kind: type[VjpOp] | type[PushedOp], wrt: Sequence[int]
+) -> None:
+    """Add a function that requests a derivative of another."""
     inputs = list(function.function_type.inputs.data)
     outputs = function.function_type.outputs.data
     outs = [i for i, output in enumerate(outputs) if types.is_float(output)]
     others = [outputs[i] for i in outs] if kind is VjpOp else [inputs[i] for i in wrt]
-    main = func.FuncOp("main", ([*inputs, *others], []))
+    main = func.FuncOp(name, ([*inputs, *others], []))
     module.body.block.add_op(main)
     with building(main.body.block):
         arguments = main.body.block.args
@@ -676,19 +684,27 @@ def with_request(sample: Sample, dtype: type, kind: type[VjpOp] | type[PushedOp]
         end = insert(func.ReturnOp(*request.results[len(outputs) :]))
     results = [operand.type for operand in end.operands]
     main.function_type = builtin.FunctionType.from_lists([*inputs, *others], results)
-    return module
 
 
 def native(module: ModuleOp, name: str, arguments: Sequence[Any]) -> tuple[Any, ...]:
-    function = next(op for op in module.walk() if isinstance(op, func.FuncOp) and op.sym_name.data == name)
-    results = function.function_type.outputs.data
-    dtypes = [types.to_dtype(types.element_type(result)) for result in results]
+    (values,) = all_native(module, {name: arguments})
+    return values
+
+
+def all_native(module: ModuleOp, calls: Mapping[str, Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """The results of functions of a module, by their names."""
     from mlirad import pipeline
 
     module.verify()
-    values = pipeline.compile_module(module, find_target("cpu")).invoke(name, list(arguments), dtypes)
-    # Scalars are Python numbers.
-    return tuple(v if types.is_tensor(r) else d.type(v) for v, r, d in zip(values, results, dtypes, strict=True))
+    functions = {op.sym_name.data: op for op in module.walk() if isinstance(op, func.FuncOp)}
+    given = [functions[name].function_type.outputs.data for name in calls]
+    code = pipeline.compile_module(module, find_target("cpu"))
+    found: list[tuple[Any, ...]] = []
+    for (name, arguments), results in zip(calls.items(), given, strict=True):
+        dtypes = [types.to_dtype(types.element_type(result)) for result in results]
+        values = zip(code.invoke(name, list(arguments), dtypes), results, dtypes, strict=True)
+        found.append(tuple(v if types.is_tensor(r) else d.type(v) for v, r, d in values))  # scalars: Python numbers
+    return found
 
 
 def test_every_op_has_samples() -> None:
@@ -806,8 +822,8 @@ def test_derivatives(sample: Sample, dtype: type) -> None:
     rng = np.random.default_rng(1)
     wrt = _differentiable(sample, dtype)
     arrays = sample.arrays(dtype)
-    _, function = program(sample, F64)
-    op = function.body.block.first_op
+    _, of_doubles = program(sample, F64)
+    op = of_doubles.body.block.first_op
     assert isinstance(op, NdOp)
     tangents = [_like(rng, arrays[i]) for i in wrt]
     out = sample.to if isinstance(sample.to, type) else dtype
@@ -822,8 +838,12 @@ def test_derivatives(sample: Sample, dtype: type) -> None:
         for i, result in zip(outs, smooth_results(sample.arrays(F64)), strict=True)
     ]
     cotangents = [_cast(_like(rng, result), out) for result in results]
-    gradients = native(with_request(sample, dtype, VjpOp, wrt), "main", [*arrays, *cotangents])
-    moves = native(with_request(sample, dtype, JvpOp, wrt), "main", [*arrays, *tangents])
+    module, function = program(sample, dtype)
+    function.sym_visibility = builtin.StringAttr("private")
+    add_request(module, function, "reverse", VjpOp, wrt)
+    add_request(module, function, "forward", JvpOp, wrt)
+    calls = {"reverse": [*arrays, *cotangents], "forward": [*arrays, *tangents]}
+    gradients, moves = all_native(module, calls)
     for i, gradient in zip(wrt, gradients, strict=True):
         assert np.shape(gradient) == np.shape(arrays[i])
         assert np.asarray(gradient).dtype == np.asarray(arrays[i]).dtype
