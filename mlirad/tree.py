@@ -180,7 +180,7 @@ def require_finite(value: Any) -> None:
             del around[id(each)]
         elif id(each) in around:
             raise TypeError(
-                f"a {type(each).__name__} that contains itself is passed; keep this reference outside of it"
+                f"a {type(each).__name__} that contains itself is passed; keep the reference outside"
             )
         elif (inner := children(each)) is not None:
             around[id(each)] = each
