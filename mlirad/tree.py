@@ -179,9 +179,7 @@ def require_finite(value: Any) -> None:
         if is_left:
             del around[id(each)]
         elif id(each) in around:
-            raise TypeError(
-                f"a {type(each).__name__} that contains itself is passed; keep the reference outside"
-            )
+            raise TypeError(f"a {type(each).__name__} that contains itself is passed; keep the reference outside")
         elif (inner := children(each)) is not None:
             around[id(each)] = each
             pending.append((each, True))

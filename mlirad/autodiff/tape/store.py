@@ -28,6 +28,7 @@ from mlirad.dialect.arrays.elements import ExtractOp, InsertOp
 from mlirad.dialect.arrays.slices import extract_slice, insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit, full, located, where
+from mlirad.dialect.ops.bits import BitAndOp, BitOrOp, ShiftLeftOp, ShiftRightOp
 from mlirad.dialect.ops.movement import reshape
 
 
@@ -35,7 +36,9 @@ def read_entry(entry: TapeEntry, tape: SSAValue, row: Expr, type: Attribute, siz
     """The value of type `type` at an entry of a row; `sizes` are its unknown sizes."""
     start = _start(entry, row)
     if not types.is_tensor(type):
-        return emit(ExtractOp, Expr(tape), start).value
+        element = emit(ExtractOp, Expr(tape), start)
+        bits = entry.tape.bits_of(entry.offset)
+        return _unpacked(element, bits, entry.place).value if bits else element.value
     bounds, element = entry.tape.bounds, types.element_type(type)
     if sizes and _is_flat(type):
         return reshape(extract_slice(Expr(tape), [start], sizes), type).value
@@ -61,6 +64,22 @@ def write_entry(entry: TapeEntry, tape: SSAValue, row: Expr, value: SSAValue) ->
         stored = insert_slice(stored, room, [constant(0, types.I64)] * len(bounds))
     flat = reshape(stored, types.tensor([length], stored.element))
     return insert_slice(flat, Expr(tape), [start]).value
+
+
+def _packed(values: Sequence[SSAValue], bits: int) -> SSAValue:
+    """Integers side by side in one of 64 bits. The bits that do not fit are cut off."""
+    low = constant((1 << bits) - 1, types.I64)
+    word = emit(BitAndOp, Expr(values[0]), low)
+    for place, value in enumerate(values[1:], 1):
+        part = emit(BitAndOp, Expr(value), low)
+        word = emit(BitOrOp, word, emit(ShiftLeftOp, part, constant(bits * place, types.I64)))
+    return word.value
+
+
+def _unpacked(word: Expr, bits: int, place: int) -> Expr:
+    """One of these integers, with its sign."""
+    upper = emit(ShiftLeftOp, word, constant(64 - bits * (place + 1), types.I64))
+    return emit(ShiftRightOp, upper, constant(64 - bits, types.I64))
 
 
 def _start(entry: TapeEntry, row: Expr) -> Expr:
@@ -121,7 +140,8 @@ class Tapes:
         rows = self.rows.of(nest, plan.path)
         empty = self._empty_tape(plan, rows, types.element_type(values[0].type))
         counters = [forward_counter(loop) for loop in nest.loops]
-        points = [_after(value) for value in values]
+        words = [[self.value(value) for value in word] for word in plan.words]
+        points = [_after(word[-1]) for word in words]
         grow = _growth(rows, width)
         grows_here = nest.grows == len(nest.loops) and isinstance(nest.loops[-1].op, scf.WhileOp)
 
@@ -129,8 +149,9 @@ class Tapes:
             with building(points[0]):
                 current = grow(current) if grows_here else current
                 row = rows.number(counters, rows.base)
-            for offset, (value, point) in enumerate(zip(values, points, strict=True)):
-                with building(point), located(location_of(value)):
+            for offset, word in enumerate(words):
+                with building(points[offset]), located(location_of(word[-1])):
+                    value = _packed(word, plan.bits_of(offset)) if len(word) > 1 else word[0]
                     current = write_entry(TapeEntry(plan, offset), current, row, value)
             return current
 

@@ -177,7 +177,8 @@ class Sweep:
         block = defining_block(value)
         self.count(block, "stored")
         width = entry.tape.width if types.is_tensor(value.type) else 1
-        self.count(block, "stored_bytes", types.itemsize(value.type) * width)
+        itemsize = entry.tape.bits_of(entry.offset) // 8 or types.itemsize(value.type)
+        self.count(block, "stored_bytes", itemsize * width)
         base = None if nest.base is None else self.value(nest.base)
         sizes = [Expr(self.value(size)) for size in entry.sizes]
         counters = [self.replays[loop.body].counter for loop in nest.loops]

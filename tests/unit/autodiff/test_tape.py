@@ -223,3 +223,30 @@ def elements_touched(op: Operation) -> list[Operation]:
 def test_an_element_costs_no_array_in_either_sweep(name: str) -> None:
     """No op in a loop creates an array, except by updating one in place."""
     assert [op.name for op in elements_touched(of_program(name))] == []
+
+
+def read_in_places(x: np.ndarray, steps: int) -> float:
+    """Indices from an array that is overwritten, some negative. The last is far too large in some trips, in which no
+    element is read."""
+    total, places = 0.0, np.array([0, -7, 5])
+    for n in range(steps):
+        i, j, k = places[0], places[1], places[2]
+        total += np.sin(x[i]) * x[j]
+        if -7 <= k < 7:
+            total += x[k] * x[k] * x[i]
+        places[0] = (3 * i + j * j + n) % 7
+        places[1] = -1 - (i * i + n) % 7
+        places[2] = (n % 3 - 1) * 99999999999 + j
+    return total
+
+
+def test_checked_indices_share_a_word() -> None:
+    x, gradient = np.linspace(0.3, 1.2, 7), mlirad.grad(read_in_places)
+    for steps in (0, 1, 2, 9):
+        steps_of = 1e-6 * np.eye(len(x))
+        expected = [(read_in_places(x + h, steps) - read_in_places(x - h, steps)) / 2e-6 for h in steps_of]
+        np.testing.assert_allclose(gradient(x, steps), expected, rtol=1e-6, atol=1e-8)
+    text = gradient.lower(x, 9).as_text("autodiff")
+    assert text.count("nd.shift_right") == 3
+    with pytest.raises(IndexError):
+        gradient(x[:6], 9)

@@ -22,6 +22,7 @@ from mlirad.autodiff.tape.decision.entries import Entries
 from mlirad.autodiff.tape.decision.forward_values import ForwardValue, op_of
 from mlirad.autodiff.tape.decision.histories import Histories
 from mlirad.autodiff.tape.decision.in_time import Timing, reverse_of
+from mlirad.autodiff.tape.decision.narrow_indices import narrow_indices
 from mlirad.autodiff.tape.decision.plans import Decision, Plan, Reread, Undoing
 from mlirad.autodiff.tape.decision.reach import Reach, Reached
 from mlirad.autodiff.tape.decision.recovery import Recovery
@@ -62,8 +63,9 @@ def _decision(reach: Reach, timing: Timing, stored: set[ForwardValue]) -> Decisi
             plan = recovery.plan(value)
             assert plan is not None, "a value that cannot be recomputed is stored"
             plans[value] = plan
-    entries = Entries(recovery, plans)
-    entries.store(value for value in final.users if value in stored and not recovery.is_visible(value))
+    kept = [value for value in final.users if value in stored and not recovery.is_visible(value)]
+    entries = Entries(recovery, plans, narrow_indices(final.users, kept, reach.needed))
+    entries.store(kept)
     return Decision(MappingProxyType(plans), tuple(entries.tapes), _undoing(reach, timing, final))
 
 

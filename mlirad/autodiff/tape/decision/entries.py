@@ -6,7 +6,7 @@ array has its own tape, and fills a row, because it must be copied before it is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -22,10 +22,12 @@ from mlirad.dialect.core import types
 
 @dataclass
 class Entries:
-    """The tapes of one function. plans: of the values that are not stored; each stored value gets a `Load`."""
+    """The tapes of one function. plans: of the values that are not stored; each stored value gets a `Load`. narrow: see
+    `narrow_indices.py`."""
 
     recovery: Recovery
     plans: dict[ForwardValue, Plan]
+    narrow: Mapping[ForwardValue, int]
     tapes: list[TapePlan] = field(default_factory=list)
     _nests: Nests = field(init=False)
 
@@ -51,12 +53,23 @@ class Entries:
         if nest is not None:
             bounds = tuple(bound for bound in bounds_of(values[0]) if bound is not None)
             assert len(bounds) == len(types.shape(values[0].type)), "a value without a bound costs infinitely much"
-        width = prod(bounds) if types.is_tensor(values[0].type) else len(values)
-        tape = TapePlan(tuple(values), path, nest, width, bounds)
-        for offset, value in enumerate(values):
-            sizes = _sizes(value) if nest is not None else ()
-            self.plans[value] = Load(TapeEntry(tape, offset, sizes))
+        words = self._words(values) if nest is not None else tuple((value,) for value in values)
+        width = prod(bounds) if types.is_tensor(values[0].type) else len(words)
+        tape = TapePlan(tuple(values), path, nest, width, bounds, words)
+        for offset, word in enumerate(words):
+            for place, value in enumerate(word):
+                sizes = _sizes(value) if nest is not None else ()
+                self.plans[value] = Load(TapeEntry(tape, offset, sizes, place))
         return tape
+
+    def _words(self, values: Sequence[ForwardValue]) -> tuple[tuple[ForwardValue, ...], ...]:
+        """The numbers of each element of a row, in the order in which the elements are complete."""
+        narrow = [value for value in values if value in self.narrow]
+        count = 4 if len(narrow) > 2 and all(self.narrow[value] <= 16 for value in narrow) else 2
+        words = [tuple(narrow[first : first + count]) for first in range(0, len(narrow), count)]
+        words += [(value,) for value in values if value not in self.narrow]
+        order = {value: number for number, value in enumerate(values)}
+        return tuple(sorted(words, key=lambda word: order[word[-1]]))
 
     def _what_entries_need(self, tape: TapePlan) -> list[TapePlan]:
         """The tapes of the number that rows are counted from, and of sizes, if these are stored.

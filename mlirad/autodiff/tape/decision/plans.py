@@ -25,7 +25,8 @@ class TapePlan:
     """One tape: a flat array with a row of `width` elements for each trip of the nest.
 
     A row holds `values` side by side, or one array of at most `bounds` elements along each axis. Without a nest there
-    is no array: each value becomes a result of the ifs on the path.
+    is no array: each value becomes a result of the ifs on the path. words: the numbers of each element of a row. The
+    first of several integers has the lowest bits, and all have the same number of bits.
     """
 
     values: tuple[ForwardValue, ...]
@@ -33,16 +34,23 @@ class TapePlan:
     nest: Nest | None
     width: int
     bounds: tuple[int, ...]
+    words: tuple[tuple[ForwardValue, ...], ...] = ()
+
+    def bits_of(self, offset: int) -> int:
+        """The bits of each integer in an element of a row; 0 if it holds one number."""
+        count = len(self.words[offset]) if self.words else 1
+        return 0 if count == 1 else 32 if count == 2 else 16
 
 
 @dataclass(frozen=True)
 class TapeEntry:
     """The location of a stored value: `offset` elements after the beginning of a row. sizes: the unknown sizes of an
-    array."""
+    array. place: among the integers that share the element."""
 
     tape: TapePlan
     offset: int
     sizes: tuple[ForwardValue, ...] = ()
+    place: int = 0
 
 
 @dataclass(frozen=True)
