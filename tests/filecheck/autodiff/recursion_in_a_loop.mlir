@@ -1,7 +1,7 @@
 // RUN: mlirad-opt %s -p mlirad-differentiate,mlirad-dce,mlirad-tape,mlirad-split,mlirad-canonicalize,mlirad-cse,mlirad-dce | filecheck %s
 
 // The tape of a loop is written where the record has its room, and read there: it has no array, and nothing is copied.
-// Its length and the condition follow from n, which callers pass again: neither is recorded.
+// Its length and the condition follow from n, which the caller passes again.
 // CHECK-LABEL: func.func private @sum.forward(
 // CHECK-NOT:     ad.tape
 // CHECK:         %[[ROOM:.*]] = ad.grow %{{.*}} : tensor<?xf64>
@@ -10,7 +10,8 @@
 // CHECK:           nd.insert %{{.*}} : f64 into tensor<?xf64>
 // CHECK-NOT:     nd.insert_slice
 // CHECK-LABEL: func.func private @sum.pullback(
-// CHECK:         nd.equal %n
+// CHECK-SAME:    %[[N:n]]: i64
+// CHECK:         nd.equal %[[N]]
 // CHECK:         nd.select
 // CHECK:         nd.extract_slice
 // CHECK-NOT:     ad.tape

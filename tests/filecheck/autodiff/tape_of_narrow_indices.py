@@ -1,6 +1,6 @@
 # RUN: python %s | filecheck %s
 
-# The reverse sweep reads two integers of each trip, and only as indices that a check against 7 has wrapped. So both share
+# The reverse sweep reads two integers of each trip only as indices that a check against 7 has wrapped. So both share
 # one element of the tape: 32 bits each, with their signs. A third, which the sum needs as a number, has its own.
 import numpy as np
 

@@ -13,6 +13,7 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+import mlirad
 from mlirad.autodiff.tape.tape import Tape
 from mlirad.dialect.ad.tape import GrowOp, TapeOp
 from mlirad.dialect.core import types
@@ -225,7 +226,7 @@ def test_an_element_costs_no_array_in_either_sweep(name: str) -> None:
     assert [op.name for op in elements_touched(of_program(name))] == []
 
 
-def read_in_places(x: np.ndarray, steps: int) -> float:
+def read_in_places(x: np.ndarray, steps: int) -> Any:
     """Indices from an array that is overwritten, some negative. The last is far too large in some trips, in which no
     element is read."""
     total, places = 0.0, np.array([0, -7, 5])
