@@ -24,15 +24,8 @@ from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_o
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand, loops_around
 from mlirad.lowering.to_loops.products.block_loops import loops_over_blocks, loops_over_panels, slab_rows
 from mlirad.lowering.to_loops.products.matched_product import Contraction
-from mlirad.lowering.to_loops.products.packed_factors import (
-    Masks,
-    Panel,
-    PlacedFactor,
-    Slabs,
-    pack_columns,
-    pack_row,
-    pack_rows,
-)
+from mlirad.lowering.to_loops.products.packed_factors import Masks, Panel, Slabs
+from mlirad.lowering.to_loops.products.packing import Packing
 from mlirad.lowering.to_loops.products.product_blocks import (
     AHEAD,
     COLUMNS_AHEAD,
@@ -48,7 +41,7 @@ from mlirad.lowering.to_loops.products.product_blocks import (
     rows_of_tile,
     writes_rows_in_order,
 )
-from mlirad.lowering.to_loops.products.shared_tiles import ROWS, SharedTiles, Tile, view
+from mlirad.lowering.to_loops.products.shared_tiles import ROWS, SharedTiles, Tile, views_of
 from mlirad.lowering.to_loops.products.windowed_factor import WindowedFactor
 from mlirad.lowering.to_loops.scratch import scratch
 
@@ -181,11 +174,12 @@ class ContractionEmitter:
         if self.blocks is not None:
             return self._blocks(self.blocks, start, end)
         count, columns = self.sizes[self.product.i], self.sizes[self.product.j]
+        packing = self._packing()
 
         def panels(rows: tuple[Index, Index]) -> None:
             def panel(j: Index, masks: Masks) -> None:
-                if self.is_packed:
-                    self._pack_columns(j, masks, (start, end))
+                if self.is_packed and self.panel is not None:
+                    packing.columns(Panel(self.panel, self.panel_row, self.lanes), j, masks, (start, end))
                 self._rows(j, masks, start, end, rows)
 
             self._panels(0, columns, panel)
@@ -211,70 +205,40 @@ class ContractionEmitter:
             self._call_tiles(self.shared, j, masks, start, end, rows)
 
     def _blocks(self, blocks: Blocks, start: Index, end: Index) -> None:
-        builder, depth = self.builder, self._depth()
+        builder, packing, buffer, packed_rows = self.builder, self._packing(), self.panel, self.packed_rows
+        assert buffer is not None and packed_rows is not None
 
-        def place(j: Index, first: Index) -> None:
-            self.panel_row = builder.multiply(builder.divide(builder.subtract(j, first), self.width), depth)
+        def place(j: Index, first: Index) -> Panel:
+            begin = builder.multiply(builder.divide(builder.subtract(j, first), self.width), self._depth())
+            return Panel(buffer, begin, self.lanes)
 
         def pack(columns: tuple[Index, Index], first: Index) -> None:
-            def panel(j: Index, masks: Masks) -> None:
-                place(j, first)
-                self._pack_columns(j, masks, (start, end))
+            def whole(j: Index, masks: Masks) -> None:
+                packing.columns(place(j, first), j, masks, (start, end))
+
+            def row(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                self._panels(*columns, lambda j, masks: packing.row(place(j, first), k, start, j, masks))
+                return ()
 
             if self.packs_in_rows:
-                return self._pack_in_rows(columns, first, (start, end))
-            self._panels(*columns, panel)
+                builder.loop(start, end, 1, (), row)
+            else:
+                self._panels(*columns, whole)
 
         def multiply(rows: tuple[Index, Index], columns: tuple[Index, Index], slab: Index) -> None:
             def panel(j: Index, masks: Masks) -> None:
-                place(j, columns[0])
+                self.panel_row = place(j, columns[0]).row
                 self._rows(j, masks, start, end, rows)
 
             self.slab = slab
-            self._pack_rows(rows, (start, end))
+            packing.rows(Slabs(packed_rows, slab, self.rows, DEPTH), rows, (start, end), is_ragged=self.is_ragged)
             self._panels(*columns, panel)
 
         sizes = self.sizes[self.product.i], self.sizes[self.product.j]
         loops_over_blocks(builder, blocks, sizes, (self.rows, self.width), pack, multiply)
 
-    def _pack_columns(self, j: Index, masks: Masks, depths: tuple[Index, Index]) -> None:
-        product = self.product
-        assert self.panel is not None
-        panel = Panel(self.panel, self.panel_row, self.lanes)
-        if self.windows is not None and not self.windows.is_left:
-            return self.windows.pack(self.builder, product.b, self.subscripts, panel, depths, j, self.vectors)
-        factor = self._factor(product.b, product.k, product.j)
-        pack_columns(self.builder, factor, panel, depths, j, masks, self.sizes[product.j])
-
-    def _pack_in_rows(self, columns: tuple[Index, Index], first: Index, depths: tuple[Index, Index]) -> None:
-        """Copy columns of the block that begins at the first, one row into all panels after the other."""
-        builder, product, buffer, depth = self.builder, self.product, self.panel, self._depth()
-        factor = self._factor(product.b, product.k, product.j)
-        assert buffer is not None
-
-        def copy_row(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            def part(j: Index, masks: Masks) -> None:
-                begin = builder.multiply(builder.divide(builder.subtract(j, first), self.width), depth)
-                row = builder.subtract(k, depths[0])
-                pack_row(builder, factor, Panel(buffer, begin, self.lanes), row, k, j, masks)
-
-            self._panels(*columns, part)
-            return ()
-
-        builder.loop(*depths, 1, (), copy_row)
-
-    def _pack_rows(self, rows: tuple[Index, Index], depths: tuple[Index, Index]) -> None:
-        product = self.product
-        assert self.packed_rows is not None
-        factor = self._factor(product.a, product.i, product.k)
-        slabs = Slabs(self.packed_rows, self.slab, self.rows, DEPTH)
-        pack_rows(self.builder, factor, slabs, rows, depths, is_ragged=self.is_ragged)
-
-    def _factor(self, operand: Operand, row: int, column: int) -> PlacedFactor:
-        def place(i: Index, j: Index) -> list[Index]:
-            return self._place(operand, {row: i, column: j})
-
-        return PlacedFactor(operand.value, place, operand.is_unit(row), operand.is_unit(column))
+    def _packing(self) -> Packing:
+        return Packing(self.builder, self.product, self.windows, self.subscripts, self.sizes[self.product.j])
 
     # -- tiles of the module ---------------------------------------------------------------------------------------
 
@@ -301,7 +265,11 @@ class ContractionEmitter:
 
         def body(i: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
             count = builder.minimum(builder.subtract(last, i), ROWS)
-            views = self._views((i, j, start), (count, columns, depth))
+            rows = None if self.packed_rows is None else (self.packed_rows, self.slab, self.rows)
+            panel = None if self.panel is None else (self.panel, self.panel_row, self.width)
+            views = views_of(
+                builder, self.product, self.subscripts, (i, j, start), (count, columns, depth), rows, panel
+            )
             shared.call(tile, builder, views, work, partial(self._fill, tile))
             return ()
 
@@ -309,26 +277,6 @@ class ContractionEmitter:
             body(first, ())
         else:
             builder.loop(first, last, ROWS, (), body)
-
-    def _views(self, place: tuple[Index, Index, Index], sizes: tuple[Index, Index, Index]) -> list[SSAValue]:
-        """The parts of a and b (or what is packed of them) and c that begin at a place (i, j, k)."""
-        builder, product = self.builder, self.product
-        i, j, k = product.i, product.j, product.k
-        here, lengths = dict(zip((i, j, k), place, strict=True)), dict(zip((i, j, k), sizes, strict=True))
-
-        def part(operand: Operand, row: int, column: int, *, is_unit: bool) -> SSAValue:
-            subscripts = [subscript.atom for subscript in operand.subscripts]
-            axes = (subscripts.index(row), subscripts.index(column))
-            start = self._place(operand, here)
-            return view(builder, operand.value, start, axes, (lengths[row], lengths[column]), is_unit=is_unit)
-
-        def packed(rows: SSAValue, first: Index, width: int) -> SSAValue:
-            return view(builder, rows, (first, 0), (0, 1), (lengths[k], width), is_unit=True)
-
-        rows, panel = self.packed_rows, self.panel
-        a = part(product.a, i, k, is_unit=False) if rows is None else packed(rows, self.slab, self.rows)
-        b = part(product.b, k, j, is_unit=True) if panel is None else packed(panel, self.panel_row, self.width)
-        return [a, b, part(product.c, i, j, is_unit=True)]
 
     def _fill(
         self,
@@ -368,8 +316,6 @@ class ContractionEmitter:
             return ()
 
         builder.loop(lower, upper, self.rows, (), body)
-
-    # -- one tile --------------------------------------------------------------------------------------------------
 
     def _tile(
         self, rows: Sequence[Index], packed: Index | None, j: Index, masks: Masks, start: Index, end: Index

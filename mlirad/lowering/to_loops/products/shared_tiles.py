@@ -6,7 +6,7 @@ than two contractions, whose own tiles are best, with all sizes and strides know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -19,6 +19,7 @@ from mlirad.dialect.core.upstream import segments
 from mlirad.lowering.leaf_functions import Callee, define
 from mlirad.lowering.loop_builder import Index, LoopBuilder, integers, memref_of
 from mlirad.lowering.to_loops.loop_nest import Operand, Subscript, known_layout
+from mlirad.lowering.to_loops.products.matched_product import Contraction
 
 MANY = 12
 """From this many products on, their compile time matters more than the 5 % that a short product loses."""
@@ -83,7 +84,7 @@ class SharedTiles:
         return SharedTiles(module, count > MANY) if count > 1 else None
 
     def call(self, tile: Tile, builder: LoopBuilder, operands: Sequence[SSAValue], work: int, fill: Fill) -> None:
-        """Run a panel's tiles on views of a, b and c, as created by `view`."""
+        """Run a panel's tiles on views of a, b and c, as created by `views_of`."""
         if tile.name not in self.known:
             self.known.add(tile.name)
             self._define(tile, builder, fill)
@@ -124,7 +125,37 @@ def _view_type(element: Attribute, *, is_unit: bool) -> MemRefType:
 _LAYOUTS = {is_unit: StridedLayoutAttr([None, 1 if is_unit else None], None) for is_unit in (False, True)}
 
 
-def view(
+def views_of(
+    builder: LoopBuilder,
+    product: Contraction,
+    subscripts: Mapping[int, Index],
+    place: tuple[Index, Index, Index],
+    sizes: tuple[Index, Index, Index],
+    packed_rows: tuple[SSAValue, Index, int] | None,
+    panel: tuple[SSAValue, Index, int] | None,
+) -> list[SSAValue]:
+    """The parts of a, b and c that begin at a place (i, j, k), with sizes i, j, k.
+
+    subscripts: of the loops around. packed_rows, panel: what is packed of a and b instead: the buffer, where it begins
+    in it, and its width.
+    """
+    i, j, k = product.i, product.j, product.k
+    here, lengths = dict(zip((i, j, k), place, strict=True)), dict(zip((i, j, k), sizes, strict=True))
+
+    def part(operand: Operand, row: int, column: int, *, is_unit: bool) -> SSAValue:
+        atoms = [subscript.atom for subscript in operand.subscripts]
+        axes, start = (atoms.index(row), atoms.index(column)), operand.place(builder, {**subscripts, **here})
+        return _view(builder, operand.value, start, axes, (lengths[row], lengths[column]), is_unit=is_unit)
+
+    def packed(buffer: SSAValue, first: Index, width: int) -> SSAValue:
+        return _view(builder, buffer, (first, 0), (0, 1), (lengths[k], width), is_unit=True)
+
+    a = part(product.a, i, k, is_unit=False) if packed_rows is None else packed(*packed_rows)
+    b = part(product.b, k, j, is_unit=True) if panel is None else packed(*panel)
+    return [a, b, part(product.c, i, j, is_unit=True)]
+
+
+def _view(
     builder: LoopBuilder,
     buffer: SSAValue,
     place: Sequence[Index],
