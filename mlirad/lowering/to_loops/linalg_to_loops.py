@@ -224,7 +224,8 @@ class _Lowering:
             is_whole = cut is None or not cut.is_partial  # partial results are added to it
             has_own_tiles = self.after is not None or self.shared is None or not self.shared.is_for(nest.sizes)
             sizes, bytes = product.extents(nest), itemsize(product.c.element)
-            most = steps_at_once(sizes, bytes, is_large=self.is_large)
+            is_by_threads = self.parallel or self.builder.is_shared
+            most = steps_at_once(sizes, bytes, is_large=self.is_large, is_by_threads=is_by_threads)
             if clear is not None and is_whole and needs_no_clear(product, nest, most, has_own_tiles):
                 self.is_first = True
                 erase(clear)

@@ -123,10 +123,10 @@ def reads_rows_in_order(sizes: tuple[Index, Index, Index], itemsize: int) -> boo
     return i <= _FEW_ROWS and _has_long_rows(j, k, itemsize)
 
 
-def steps_at_once(sizes: tuple[Index, Index, Index], itemsize: int, *, is_large: bool) -> int:
+def steps_at_once(sizes: tuple[Index, Index, Index], itemsize: int, *, is_large: bool, is_by_threads: bool) -> int:
     """The most steps of a sum that is stored without reading c, which holds nothing yet. is_large: of a product in
-    blocks."""
-    return DEPTH if is_large or reads_rows_in_order(sizes, itemsize) else _WHOLE
+    blocks. is_by_threads: if threads run, a panel may be on a thread's stack, which has 32 KB for arrays."""
+    return DEPTH if is_large or is_by_threads or reads_rows_in_order(sizes, itemsize) else _WHOLE
 
 
 def packs_in_rows(j: Index, itemsize: int) -> bool:
