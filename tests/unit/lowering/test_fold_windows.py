@@ -47,3 +47,16 @@ def test_values(dtype):
             np.testing.assert_allclose(
                 np.sum(found * v), 2 * np.sum(wide * moved), rtol=1e5 * np.finfo(dtype).eps, atol=1e-9
             )
+
+
+def test_threads_sum_576_steps_as_one_thread_does() -> None:
+    """One thread packs all steps at a time, threads 256: what they pack is on their stacks."""
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(2, 64, 20, 20)).astype(np.float32), rng.normal(size=(33, 64, 3, 3)).astype(np.float32)
+
+    def convolved(x, w):
+        return nn.conv2d(x, w, padding=1)
+
+    alone, shared = mlirad.jit(convolved)(x, w), mlirad.jit(convolved, parallel=True)(x, w)
+    np.testing.assert_array_equal(alone, shared)
+    np.testing.assert_allclose(alone, convolved(x.astype(np.float64), w), rtol=1e-4, atol=1e-3)
