@@ -21,7 +21,7 @@ from mlirad.analysis import cost
 from mlirad.lowering.to_buffers.row_nests import blocks_of
 from mlirad.lowering.to_buffers.staggered_loop import StaggeredLoop
 from mlirad.lowering.to_buffers.staggered_runs import StaggeredRun
-from mlirad.lowering.to_buffers.staggered_strips import strips_of
+from mlirad.lowering.to_buffers.staggered_strips import strips_of, strips_with_seams
 from mlirad.xdsl_support.traversal import ops_of
 
 
@@ -146,3 +146,6 @@ class StaggerRows(ModulePass):
             StaggeredLoop(run, lags).emit()
         elif (strips := strips_of(run, lags, self.work)) is not None:
             StaggeredLoop(run, lags, strips).emit()
+        elif run.is_worthwhile(lags, self.least, self.step, has_rings=False):
+            if (strips := strips_with_seams(run, lags, self.work)) is not None:
+                StaggeredLoop(run, lags, strips).emit()

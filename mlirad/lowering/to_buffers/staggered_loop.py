@@ -21,7 +21,7 @@ from mlirad.lowering.rewriting import erase, rebuilt
 from mlirad.lowering.to_buffers.row_nests import erase_memory, move_behind, shape_of
 from mlirad.lowering.to_buffers.share_rows import add_up, allocated, cell_of, index, parallel_body
 from mlirad.lowering.to_buffers.staggered_runs import ShiftedAccess, ShiftedNest, StaggeredRun
-from mlirad.lowering.to_buffers.staggered_strips import Strips
+from mlirad.lowering.to_buffers.staggered_strips import Strips, StripSpan
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,8 @@ class StaggeredLoop:
     def _make_memory(self) -> None:
         strips = [] if self.strips is None else [self.strips.count]
         rings = self.run.rings(self.lags) if self.strips is None else self.run.own(self.lags)
+        if self.strips is not None and self.strips.waiting:
+            rings = {}  # the rows that wait need those of two strips
         for base, rows in rings.items():
             assert isinstance(base.type, MemRefType)
             shape = [rows * (strips[0] if strips else 1), *shape_of(base)[1:]]
@@ -121,16 +123,24 @@ class StaggeredLoop:
         self._loop(index(first), index(end), turns, _Strip({}, self.cells, {}))
 
     def _in_strips(self, strips: Strips) -> None:
-        body = parallel_body(strips.count)
+        self._share(strips, strips.count, strips.begin, strips.length, strips.spans)
+        if any(strips.waiting):
+            seams = [StripSpan(0, rows, None) if rows else None for rows in strips.waiting]
+            self._share(strips, strips.count - 1, strips.begin + strips.length, 0, seams)
+
+    def _share(self, strips: Strips, count: int, first: int, length: int, spans: Sequence[StripSpan | None]) -> None:
+        """A parallel loop over strips of `length` times. first: the first time of the first of them. spans: None for
+        nests that do not run."""
+        body = parallel_body(count)
         with emitting(InsertPoint.at_end(body), current_location()):
-            self._one_strip(strips, body.args[0])
+            begin = _plus(_times(body.args[0], strips.length), first)
+            self._one_strip(spans, begin, _plus(begin, length), body.args[0])
             insert(scf.ReduceOp())
 
-    def _one_strip(self, strips: Strips, number: SSAValue) -> None:
-        begin = _plus(_times(number, strips.length), strips.begin)
-        end = _plus(begin, strips.length)
+    def _one_strip(self, spans: Sequence[StripSpan | None], begin: SSAValue, end: SSAValue, number: SSAValue) -> None:
         turns: list[_Turn] = []
-        numbered = zip(self.run.nests, self.lags, strips.spans, strict=True)
+        given = zip(self.run.nests, self.lags, spans, strict=True)
+        numbered = [(nest, lag, span) for nest, lag, span in given if span is not None]
         for (lag, rows, span), group in groupby(numbered, key=lambda each: (each[1], each[0].rows, each[2])):
             nests = [nest for nest, _, _ in group]
             start, stop = _plus(begin, span.first - lag), _plus(end, span.last - lag)
@@ -147,8 +157,8 @@ class StaggeredLoop:
         cells = {whole: cell_of(cells, number) for whole, cells in self.cells.items()}
         elsewhere = {value: _row_of(rows, number, shape_of(value)) for value, rows in self.elsewhere.items()}
         first, last = self._times
-        start = insert(arith.MaxSIOp(index(first), _plus(begin, min([each.first for each in strips.spans])))).result
-        stop = insert(arith.MinSIOp(index(last), _plus(end, max([each.last for each in strips.spans])))).result
+        start = insert(arith.MaxSIOp(index(first), _plus(begin, min([span.first for *_, span in numbered])))).result
+        stop = insert(arith.MinSIOp(index(last), _plus(end, max([span.last for *_, span in numbered])))).result
         self._loop(start, stop, turns, _Strip(places, cells, elsewhere))
 
     def _loop(self, first: SSAValue, end: SSAValue, turns: Sequence[_Turn], strip: _Strip) -> None:

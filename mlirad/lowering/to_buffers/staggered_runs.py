@@ -279,16 +279,17 @@ class StaggeredRun:
         """The memory that only the run uses and that can have fewer rows, with their number."""
         return {base: rows for base, rows in self.own(lags).items() if rows < shape_of(base)[0]}
 
-    def is_worthwhile(self, lags: Sequence[int], least: int, step: int) -> bool:
+    def is_worthwhile(self, lags: Sequence[int], least: int, step: int, *, has_rings: bool = True) -> bool:
         """Whether nests need earlier rows of one another, and the run spares enough memory traffic.
 
-        least: the fewest bytes of all memory. step: the fewest bytes that each nest touches at a time.
+        least: the fewest bytes of all memory. step: the fewest bytes that each nest touches at a time. has_rings:
+        whether memory that only the run uses has fewer rows.
         """
         windows = self.windows(lags)
         if not any(windows[base] > 1 for base in self.written & self.read):
             return False
         before, touched = self._traffic()
-        rings = self.rings(lags)
+        rings = self.rings(lags) if has_rings else {}
         after = sum(
             [bytes * (2 if base in self.written else 1) for base, bytes in touched.items() if base not in rings]
         )

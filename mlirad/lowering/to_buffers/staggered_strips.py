@@ -1,12 +1,19 @@
 """Finds how threads can share a run of staggered nests: strips of rows, each with memory of its own.
 
-Reads: a `StaggeredRun` with its lags. Writes: nothing. Leaves: runs that update, row by row, memory that others see,
-and read further rows of it: a strip would need rows that another strip overwrites.
+Reads: a `StaggeredRun` with its lags. Writes: nothing. Leaves: runs with too little work, or too few rows.
 
-A strip runs all nests from one time to another. What it needs from earlier times in memory that only the run uses, it
-computes again. Each row of memory that others see is accessed by one strip only, so the nests that access such memory
-begin and end a strip with the same row of it. Where a nest runs again only for the strip's own memory, what it writes
-for others goes elsewhere.
+A strip runs all nests from one time to another. There are two ways to make strips independent of one another.
+
+* `strips_of`: what a strip needs from earlier times in memory that only the run uses, it computes again. Each row of
+  memory that others see is accessed by one strip only, so the nests that access such memory begin and end a strip with
+  the same row of it. Where a nest runs again only for the strip's own memory, what it writes for others goes elsewhere.
+* `strips_with_seams`, for runs that update memory that others see and read further rows of it: the first rows of a
+  strip that need, or overwrite, what the strip before it computes or reads wait until all strips have run. With two
+  nests, of which the second needs one earlier row of the first, that is one row of the second:
+
+      time        0 1 2 3 4 | 5 6 7 8 9
+      nest 1      0 0 0 0 0 | 1 1 1 1 1      0, 1: the strips
+      nest 2      0 0 0 0 0 | w 1 1 1 1      w: the row that waits
 """
 
 from __future__ import annotations
@@ -25,6 +32,8 @@ _AGAIN = 8
 """At most one in so many rows is computed again, by their cost."""
 _AGAIN_IN_TWO = 4
 """The same if there are only two strips."""
+_LEAST_PER_WAITING = 8
+"""At most one in so many rows of a nest waits."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +55,14 @@ class StripSpan:
 
 @dataclass(frozen=True)
 class Strips:
-    """Strip `k` begins at the time `begin + k * length`. spans: of the nests."""
+    """Strip `k` begins at the time `begin + k * length`. spans: of the nests. waiting: for each nest, how many of the
+    first rows of a strip run after all strips; empty if none do."""
 
     count: int
     begin: int
     length: int
     spans: tuple[StripSpan, ...]
+    waiting: tuple[int, ...] = ()
 
 
 def strips_of(run: StaggeredRun, lags: Sequence[int], work: int) -> Strips | None:
@@ -75,6 +86,40 @@ def strips_of(run: StaggeredRun, lags: Sequence[int], work: int) -> Strips | Non
             return None
     length = -(-(end - begin) // count)
     return Strips(-(-(end - begin) // length), begin, length, spans)
+
+
+def strips_with_seams(run: StaggeredRun, lags: Sequence[int], work: int) -> Strips | None:
+    """Strips of a run of which some rows run after all strips, in memory that is not divided; None if threads cannot
+    share it. work: the least work of a strip."""
+    waiting = _waiting(run.nests, lags)
+    longest = max(waiting)
+    begin = min(lags) - longest
+    end = max([lag + nest.rows for nest, lag in zip(run.nests, lags, strict=True)])
+    most = (end - begin) // (_LEAST_PER_WAITING * longest) if longest else MOST_STRIPS
+    count = min(MOST_STRIPS, most, run.work // work) // 2 * 2
+    if count < 2:
+        return None
+    length = -(-(end - begin) // count)
+    spans = tuple(StripSpan(rows, 0, None) for rows in waiting)
+    return Strips(-(-(end - begin) // length), begin, length, spans, waiting)
+
+
+def _waiting(nests: Sequence[ShiftedNest], lags: Sequence[int]) -> tuple[int, ...]:
+    """For each nest, the number of rows at the beginning of a strip that depend on rows of earlier nests which are not
+    the strip's, or wait themselves. If one of two nests writes a row that the other accesses, the later depends on the
+    earlier."""
+    written: dict[SSAValue, int] = {}
+    touched: dict[SSAValue, int] = {}
+    waiting: list[int] = []
+    for nest, lag in zip(nests, lags, strict=True):
+        accesses = [(each, lag - each.shift) for each in nest.accesses if each.shift is not None]
+        others = [((touched if each.is_written else written).get(each.base), at) for each, at in accesses]
+        rows = max([row + at for row, at in others if row is not None], default=0)
+        waiting.append(rows)
+        for each, at in accesses:
+            for first in (touched, written) if each.is_written else (touched,):
+                first[each.base] = max(first.get(each.base, rows - at), rows - at)
+    return tuple(waiting)
 
 
 def _work_of_rows(nest: ShiftedNest, rows: int) -> int:

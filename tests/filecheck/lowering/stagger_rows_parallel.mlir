@@ -72,12 +72,29 @@ func.func @elsewhere(%x: memref<96x400xf64>, %y: memref<95x400xf64>, %z: memref<
   func.return
 }
 
-// Each row of x needs the next one before it is overwritten, which may be another strip's: the nests stay apart, and
-// threads share them one by one.
+// Each row of e needs the next row of x before it is overwritten, which may be another strip's: strip 0 needs x[47] for
+// e[46]. So x[47] is overwritten after all strips. No row is computed again, and e keeps all its rows.
+//
+//     strip               0       |       1
+//     time      ...      45   46  |  47   48 ...
+//     e         ...      45   46  |  47   48         e[i] = x[i] * x[i + 1]
+//     x         ...      45   46  |   w   48         x[i] = e[i] + e[i]; w: x[47] waits
 
 // CHECK-LABEL: func.func @in_place
-// CHECK-NOT:     scf.parallel
-// CHECK-NOT:     scf.for
+// CHECK:         %[[E:.*]] = memref.alloc() : memref<95x400xf64>
+// CHECK:         "scf.parallel"
+// CHECK:           scf.for
+// CHECK:             scf.if
+// CHECK:               linalg.generic {{.*}} outs(%[[ROW:.*]] : memref<1x400xf64
+// CHECK:             scf.if
+// CHECK:               linalg.generic
+// CHECK:         "scf.parallel"
+// CHECK:           scf.for
+// CHECK:             scf.if
+// CHECK:               memref.subview %[[E]]
+// CHECK:               memref.subview %f
+// CHECK-NEXT:          linalg.generic
+// CHECK-NOT:         linalg.generic
 // CHECK:         func.return
 func.func @in_place(%x: memref<96x400xf64>) {
   %e = memref.alloc() : memref<95x400xf64>

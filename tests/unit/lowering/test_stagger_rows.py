@@ -168,14 +168,15 @@ def check(seed: int, *, parallel: bool = False) -> int:
 
 
 def test_random_stencils(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StaggeredRun, "is_worthwhile", lambda *_: True)
+    monkeypatch.setattr(StaggeredRun, "is_worthwhile", lambda *_, **__: True)
     assert sum(map(check, range(25))) > 15
 
 
 def test_random_stencils_in_strips(monkeypatch: pytest.MonkeyPatch) -> None:
     """Strips run in any order, and a strip finds garbage in its memory."""
-    monkeypatch.setattr(StaggeredRun, "is_worthwhile", lambda *_: True)
+    monkeypatch.setattr(StaggeredRun, "is_worthwhile", lambda *_, **__: True)
     monkeypatch.setattr(staggered_strips, "_AGAIN", 0)
+    monkeypatch.setattr(staggered_strips, "_LEAST_PER_WAITING", 1)
     assert sum([check(seed, parallel=True) for seed in range(25)]) > 5
 
 
@@ -199,7 +200,7 @@ def test_same_bits_as_nest_by_nest(shape: tuple[int, int], dtype: Any, monkeypat
             if not is_on:
                 patch.setattr(StaggerRows, "apply", lambda *_: None)
             else:
-                patch.setattr(StaggeredRun, "is_worthwhile", lambda *_: True)
+                patch.setattr(StaggeredRun, "is_worthwhile", lambda *_, **__: True)
             kernel = mlirad.jit(mlirad.value_and_grad(lambda x, c: limited(x, c), argnums=(0, 1)), cache=False)
             loops = kernel.lower(x.copy(), c).as_text("bufferized").count("scf.for")
             return mlirad.tree.leaves(kernel(x.copy(), c)), loops
@@ -214,7 +215,7 @@ def test_same_bits_as_nest_by_nest(shape: tuple[int, int], dtype: Any, monkeypat
 
 def test_strips_compute_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that two strips compute are written once for others, and sums are added up in the order of the rows."""
-    monkeypatch.setattr(StaggeredRun, "is_worthwhile", lambda *_: True)
+    monkeypatch.setattr(StaggeredRun, "is_worthwhile", lambda *_, **__: True)
     monkeypatch.setattr(staggered_strips, "_AGAIN", 0)
     rng = np.random.default_rng(0)
     x, c = rng.normal(size=(90, 259)), rng.normal(size=(88, 257))
@@ -235,11 +236,38 @@ def test_strips_compute_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(one, other)
 
 
+def test_seams_compute_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays that a loop updates in place, from their own neighbouring rows."""
+    monkeypatch.setattr(StaggeredRun, "is_worthwhile", lambda *_, **__: True)
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 130, 259)).astype(np.float32)
+
+    def waves(a: Any, b: Any) -> Any:
+        a, b = a.copy(), b.copy()
+        for _ in range(3):
+            b[1:-1] = 0.25 * (a[:-2] - 2 * a[1:-1] + a[2:])
+            a[1:-1] += 0.25 * (b[:-2] - 2 * b[1:-1] + b[2:])
+        return np.sum(a * a)
+
+    def results(parallel: bool) -> tuple[list[Any], str]:
+        kernel = mlirad.jit(mlirad.grad(waves, argnums=(0, 1)), cache=False, parallel=parallel)
+        return mlirad.tree.leaves(kernel(a, b)), kernel.lower(a, b).as_text("bufferized")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(staggered_strips, "_LEAST_PER_WAITING", 1 << 30)
+        without = results(True)[1].count("scf.parallel")
+    (alone, _), (together, text) = results(False), results(True)
+    assert text.count("scf.parallel") >= without + 4, "both loops have strips, and seams"
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("first", range(100, 1100, 100))
 def test_more_random_stencils(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StaggeredRun, "is_worthwhile", lambda *_: True)
+    monkeypatch.setattr(StaggeredRun, "is_worthwhile", lambda *_, **__: True)
     monkeypatch.setattr(staggered_strips, "_AGAIN", 0)
+    monkeypatch.setattr(staggered_strips, "_LEAST_PER_WAITING", 1)
     for seed in range(first, first + 100):
         check(seed)
         check(seed, parallel=True)
