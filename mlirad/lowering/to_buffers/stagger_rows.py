@@ -2,9 +2,9 @@
 
 Reads: stage `bufferized`, before the arena is planned: nests on memrefs of static size. Writes: one loop over rows,
 which contains the nests on subviews of one row; temporaries that only these nests use keep as many rows as are in use
-at one time. On request the loop is in strips, which threads run. Leaves: nests that add up rows to an array, nests that
-need only the same row of one another (`share_rows.py`), and nests that touch little memory. A sum of all elements is
-computed from the sums of the rows.
+at one time. On request the loop is in strips, which threads run, and a second loop runs rows that wait for all strips.
+Leaves: nests that add up rows to an array, nests that need only the same row of one another (`share_rows.py`), and
+nests that touch little memory. A sum of all elements is computed from the sums of the rows.
 """
 
 from __future__ import annotations
