@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -70,8 +73,24 @@ def elementwise(operands: Sequence[View]) -> Strides | None:
         shape = np.broadcast_shapes(*shapes)
     except ValueError:
         return None  # the op refuses this itself
-    if any(is_unknown(view) for view in operands):
+    choices = [_possible(view) for view in operands]
+    if not all(choices) or prod(map(len, choices)) > 16:
         return unknown_strides(shape)
-    shadows = [shadow(view.shape, view.strides) for view in operands]
+    found = {_of_result(shapes, strides) for strides in product(*choices)}
+    return found.pop() if len(found) == 1 else unknown_strides(shape)
+
+
+def _possible(view: View) -> list[Strides]:
+    """The strides that an operand may have: of an unknown layout, those of its only axis of more than one element may
+    be positive or negative; of several such axes, nobody knows the order."""
+    if not is_unknown(view):
+        return [view.strides]
+    if sum(size != 1 for size in view.shape) > 1:
+        return []
+    return [tuple(sign * int(size != 1) for size in view.shape) for sign in (1, -1)]
+
+
+def _of_result(shapes: Sequence[Any], strides: Sequence[Strides]) -> Strides:
+    shadows = [shadow(*each) for each in zip(shapes, strides, strict=True)]
     answer = np.nditer([*shadows, None], flags=["zerosize_ok", "reduce_ok"]).operands[-1]
     return tuple(stride // answer.itemsize for stride in answer.strides)
