@@ -14,7 +14,6 @@ import numpy as np
 from mlirad.dialect.core.expr import emit
 from mlirad.dialect.functions.complex_parts import ImagOp, RealOp
 from mlirad.frontend.interpreter import classes, dispatch, indices, outside_objects, storage
-from mlirad.frontend.interpreter.calls import construction
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import declarations
 from mlirad.frontend.program.hidden_state import STRIDES
@@ -63,7 +62,7 @@ def attribute(context: Context, value: Value, name: str) -> Value:
             fields = getattr(value.kind, "_fields", ())
             if name in fields:
                 return value.items[fields.index(name)]
-            if value.kind is not tuple and name not in dir(tuple) and not construction.is_replacing(value.kind, name):
+            if value.kind is not tuple and name not in dir(tuple) and not classes.is_replacing(value.kind, name):
                 return outside_objects.attribute_of_class(context, value, value.kind, name)
             return Bound(value, name)
         case Static():

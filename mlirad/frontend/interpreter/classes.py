@@ -5,6 +5,7 @@ Reads: values. Writes: nothing. Leaves: bools and classes.
 
 from __future__ import annotations
 
+import collections
 import inspect
 from collections.abc import Callable
 from types import FunctionType
@@ -129,3 +130,8 @@ def is_there(context: Context, value: Value, name: str) -> bool:
 def _class_of(kind: np.dtype | type) -> type:
     """The class of a number: NumPy's of a dtype."""
     return kind.type if isinstance(kind, np.dtype) else kind
+
+
+def is_replacing(kind: type, name: str) -> bool:
+    """Whether an attribute of a named tuple is `_replace`, as collections.namedtuple writes it."""
+    return name == "_replace" and getattr(getattr(kind, name, None), "__globals__", None) is vars(collections)

@@ -6,7 +6,6 @@ Reads: classes, and the arguments of their constructors. Writes: objects in the 
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import sys
 from collections.abc import Sequence
@@ -157,11 +156,6 @@ def construct_named(context: Context, kind: type, args: Sequence[Value], kwargs:
             path = Path(kind, "", (("attribute", "_field_defaults"), ("item", name)))
             given[name] = outside_objects.object_value(context, defaults[name], path)
     return Tuple(tuple(given[name] for name in names), kind)
-
-
-def is_replacing(kind: type, name: str) -> bool:
-    """Whether an attribute of a named tuple is `_replace`, as collections.namedtuple writes it."""
-    return name == "_replace" and getattr(getattr(kind, name, None), "__globals__", None) is vars(collections)
 
 
 def replaced_named(context: Context, value: Tuple, kwargs: dict[str, Value]) -> Value:

@@ -12,7 +12,16 @@ from functools import partial
 import numpy as np
 
 from mlirad.errors import DTypeError
-from mlirad.frontend.interpreter import dispatch, expressions, grown_lists, indices, iteration, list_items, storage
+from mlirad.frontend.interpreter import (
+    classes,
+    dispatch,
+    expressions,
+    grown_lists,
+    indices,
+    iteration,
+    list_items,
+    storage,
+)
 from mlirad.frontend.interpreter.calls import calls_of_numpy, construction, library_calls
 from mlirad.frontend.interpreter.calls.out_arguments import method_with_out_named, without_inert
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
@@ -52,7 +61,7 @@ def call_method(context: Context, bound: Bound, args: Arguments, kwargs: Keyword
             if name in table:
                 none_of(context, kwargs, f"the method {name!r}")
                 return table[name](context, receiver, tuple(args))
-        case Tuple() if construction.is_replacing(receiver.kind, name) and not args:
+        case Tuple() if classes.is_replacing(receiver.kind, name) and not args:
             return construction.replaced_named(context, receiver, kwargs)
         case Tuple() if name in ("index", "count"):
             items = storage.static(context, receiver, "the items of a tuple")
