@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -69,6 +70,23 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: math.fsum(np.arange(7) * 0.1 + first(a)),
         lambda a: math.fsum([math.inf, float(first(a))]),
     ],
+    "builtins.filter": [lambda a: sum(filter(None, [0, 3])) * a, lambda a: sum(filter(lambda k: k > 1, (1, 2, 3))) * a],
+    "itertools.accumulate": [
+        lambda a: [*itertools.accumulate([a, a + 1])],
+        lambda a: [*itertools.accumulate((), initial=a)],
+    ],
+    "itertools.chain": [lambda a: [*itertools.chain([a], (a + 1, a * 2))]],
+    "itertools.combinations": [lambda a: [b * c for b, c in itertools.combinations([a, a + 1, a + 2], 2)]],
+    "itertools.combinations_with_replacement": [
+        lambda a: [b + c for b, c in itertools.combinations_with_replacement([a, a + 1], 2)],
+    ],
+    "itertools.count": [lambda a: [k * a for k, _ in zip(itertools.count(2, 3), range(2), strict=False)]],
+    "itertools.islice": [lambda a: [*itertools.islice([a, a + 1, a + 2], 0, None, 2)]],
+    "itertools.pairwise": [lambda a: [c - b * 2 for b, c in itertools.pairwise([a, a + 1, a * 3])]],
+    "itertools.permutations": [lambda a: [b - c * 2 for b, c in itertools.permutations([a, a + 1, a * 2], 2)]],
+    "itertools.product": [lambda a: [b * k for b, k in itertools.product([a, a + 1], range(1, 3))]],
+    "itertools.repeat": [lambda a: [*itertools.repeat(a, 2)]],
+    "itertools.starmap": [lambda a: [*itertools.starmap(lambda b, k: b * k, [(a, 2), (a + 1, 3)])]],
     "operator.itemgetter": [
         lambda a: operator.itemgetter(0)(a) if len(a) else a,
         lambda a: operator.itemgetter(slice(0, 2), 0)(list(a) if len(a) else [a]),
