@@ -16,9 +16,9 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirad.analysis.call_graph import functions_of, recursive, set_written, written_by
 from mlirad.analysis.loops import terminator
+from mlirad.analysis.repeated_integers import passed_again
 from mlirad.analysis.rule_attributes import NamedRule, own_rule
 from mlirad.autodiff.activity import Activity, Dependence, activity, dependent
-from mlirad.autodiff.integer_arithmetic import passed_again
 from mlirad.autodiff.private_functions import free_name
 from mlirad.dialect.ad.notes import LINEARIZED, TRANSPOSED
 from mlirad.dialect.core import types

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.analysis.loops import block_of, terminator
-from mlirad.autodiff.integer_arithmetic import integer_ops, is_constant
+from mlirad.analysis.repeated_integers import integer_ops, is_constant
 from mlirad.autodiff.private_functions import add_function
 from mlirad.dialect.ad.sweep_markers import TurnOp
 

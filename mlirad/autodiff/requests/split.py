@@ -26,8 +26,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from mlirad.analysis.call_graph import set_written
+from mlirad.analysis.repeated_integers import integer_ops
 from mlirad.autodiff.callees import TAPES, define
-from mlirad.autodiff.integer_arithmetic import integer_ops
 from mlirad.autodiff.records import RECORDED, Record, RecordOffsets, reserve, write_record
 from mlirad.autodiff.requests.cut_at_turn import (
     halves_at_turn,
