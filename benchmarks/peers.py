@@ -49,6 +49,8 @@ LOOPS = (
     "row_history",
     "masks",
     "hand_tracking",
+    "bundle_adjustment",
+    "rigid_bodies",
 )
 ROOT = Path(__file__).resolve().parent.parent
 NEEDED = ("jax", "torch==2.13.0", "numba", "scipy")
