@@ -1,7 +1,8 @@
 """Moves checks, and reads at index arrays, before the arrays that are computed above them, so that nests meet.
 
 Reads: func, scf and nd. Writes: the same ops, in another order. Leaves: checks among numbers, the order of effects, and
-ops with regions: nothing moves past them.
+ops with regions: nothing moves past them. Functions that write to their caller's arrays stay as they are: after an
+error, these arrays show what was written before it.
 
 Nests that follow one another run row by row (`share_rows.py`), and a check of indices, or a loop that reads at some,
 would end such a run. What a check finds does not depend on when it is made, as long as the checks keep their order.
@@ -13,10 +14,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from mlirad.analysis.call_graph import written_by
 from mlirad.dialect.arrays.gather import Places
 from mlirad.dialect.core import types
 from mlirad.dialect.core.op import read_subset
@@ -49,9 +52,12 @@ class AdvanceChecks(ModulePass):
     name = "mlirad-advance-checks"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in dict.fromkeys(check.parent for check in ops_inside(op) if isinstance(check, EffectOp)):
-            assert block is not None
-            _advance(block)
+        for function in op.ops:
+            if not isinstance(function, func.FuncOp) or written_by(function):
+                continue
+            for block in dict.fromkeys(check.parent for check in ops_inside(function) if isinstance(check, EffectOp)):
+                assert block is not None
+                _advance(block)
 
 
 def _advance(block: Block) -> None:

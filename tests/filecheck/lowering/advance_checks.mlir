@@ -56,3 +56,14 @@ func.func @numbers(%b: f64, %is: i1) -> f64 {
   nd.check %is, "ValueError", "no"
   func.return %y : f64
 }
+
+// After an error, the caller sees what was written before it.
+
+// CHECK-LABEL: func.func @written
+// CHECK-NEXT:    nd.exp
+// CHECK-NEXT:    nd.check_indices
+func.func @written(%x: tensor<9xf64> {mlirad.written = 0 : i64}, %i: tensor<9xi64>, %n: i64) -> (tensor<9xf64>, tensor<9xi64>) {
+  %y = nd.exp %x : tensor<9xf64>
+  %j = nd.check_indices %i, %n {axis = 0 : i64} : tensor<9xi64>
+  func.return %y, %j : tensor<9xf64>, tensor<9xi64>
+}

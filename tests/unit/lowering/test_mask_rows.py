@@ -92,3 +92,15 @@ def test_the_first_wrong_index_is_reported():
     for i, j, message in ((good, good + 7, "index 7 .* axis 0"), (good + 5, good + 7, "index 5 .* axis 1")):
         with pytest.raises(IndexError, match=message):
             mlirad.jit(f)(x, i, j)
+
+
+def test_an_error_shows_what_was_written_before_it():
+    def f(x, i):
+        x *= 2.0
+        y = np.exp(x)
+        return y[np.arange(len(i)), i]
+
+    x, wrong = np.ones((4, 4)), np.array([0, 1, 2, 7])
+    with pytest.raises(IndexError, match="index 7"):
+        mlirad.jit(f)(x, wrong)
+    np.testing.assert_array_equal(x, np.full((4, 4), 2.0))
