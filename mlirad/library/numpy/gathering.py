@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,9 @@ def tile(A: Any, reps: Any) -> Any:
     rank = max(x.ndim, len(counts))
     counts = (1,) * (rank - len(counts)) + counts
     if not [count for count in counts if count != 1]:
+        if not isinstance(A, np.ndarray):  # NumPy copies an array without looking at the type of a count
+            for count in counts:
+                operator.index(count)
         return np.array(x, ndmin=rank)
     own = (1,) * (rank - x.ndim) + x.shape
     pairs = range(rank)

@@ -49,12 +49,13 @@ def choose_of_array(a: Any, choices: Any, /, mode: str = "raise") -> Any:
 
 @spells("numpy.choose", complex=True)
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
-    places = np.asarray(a)
+    places, count = np.asarray(a), len(choices)
+    if count == 0:
+        raise ValueError("0-length sequence.")
     if not np.can_cast(places.dtype, np.int64):
         raise TypeError(
             f"Cannot cast array data from dtype('{places.dtype}') to dtype('int64') according to the rule 'safe'"
         )
-    count = len(choices)
     if mode == "wrap":
         places = places % count
     elif mode == "clip":

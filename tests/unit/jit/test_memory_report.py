@@ -239,7 +239,7 @@ def test_nothing_is_run() -> None:
 def test_what_is_printed() -> None:
     text = repr(mlirad.grad(power_of_700).lower(1.3).memory())
     assert (
-        "arena: 5,632 bytes" in text
+        "arena: 11,264 bytes" in text
         and f"{power_of_700.__code__.co_filename}:{line(power_of_700, 2)}" in text
         and "700 trips" in text
     )
