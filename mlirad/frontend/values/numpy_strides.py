@@ -82,7 +82,7 @@ def elementwise(operands: Sequence[View]) -> Strides | None:
 
 def _possible(view: View) -> list[Strides]:
     """The strides that an operand may have: of an unknown layout, those of its only axis of more than one element may
-    be positive or negative; of several such axes, nobody knows the order."""
+    be positive or negative; if there are several such axes, their order is unknown."""
     if not is_unknown(view):
         return [view.strides]
     if sum(size != 1 for size in view.shape) > 1:

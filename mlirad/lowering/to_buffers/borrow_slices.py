@@ -122,7 +122,7 @@ def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
         if place > begin or (place == begin and not _is_same_place(op, chain, index)):
             return False
     for value in chain.values:
-        if not chain.is_reshaped and _has_other_shapes(value):  # of which memory in pieces may have no view
+        if not chain.is_reshaped and _has_other_shapes(value):  # memory in pieces may have no such view
             return False
         if _is_used_after(value, op, webs) or any(isinstance(user, func.CallOp) for user, _ in _accesses(value)):
             return False

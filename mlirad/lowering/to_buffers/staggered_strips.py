@@ -8,8 +8,8 @@ A strip runs all nests from one time to another. There are two ways to make stri
   memory that others see is accessed by one strip only, so the nests that access such memory begin and end a strip with
   the same row of it. Where a nest runs again only for the strip's own memory, what it writes for others goes elsewhere.
 * `strips_with_seams`, for runs that update memory that others see and read further rows of it: the first rows of a
-  strip that need, or overwrite, what the strip before it computes or reads wait until all strips have run. With two
-  nests, of which the second needs one earlier row of the first, that is one row of the second:
+  strip that need, or overwrite, what the strip before it computes or reads wait until all strips have run. If the
+  second of two nests needs one earlier row of the first, one row of the second waits:
 
       time        0 1 2 3 4 | 5 6 7 8 9
       nest 1      0 0 0 0 0 | 1 1 1 1 1      0, 1: the strips
@@ -89,8 +89,8 @@ def strips_of(run: StaggeredRun, lags: Sequence[int], work: int) -> Strips | Non
 
 
 def strips_with_seams(run: StaggeredRun, lags: Sequence[int], work: int) -> Strips | None:
-    """Strips of a run of which some rows run after all strips, in memory that is not divided; None if threads cannot
-    share it. work: the least work of a strip."""
+    """Strips in undivided memory, with the rows that run after all strips; None if threads cannot share the
+    run. work: the least work of a strip."""
     waiting = _waiting(run.nests, lags)
     longest = max(waiting)
     begin = min(lags) - longest

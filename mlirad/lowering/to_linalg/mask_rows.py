@@ -113,7 +113,7 @@ def _is_made_for(write: Operation, subset: Places) -> bool:
 
 
 def _read(subset: Places, chosen: _Chosen) -> Expr:
-    """The largest of each row, of which all elements but the chosen one are the least number."""
+    """The largest element of each row, after all but the chosen one were replaced by the least number."""
     array = Expr(subset.array)
     least = constant(MaxOp.neutral(array.element), array.element)
     found = emit(MaxOp, where(_is_chosen(subset, chosen), array, least), axes=[chosen.column])

@@ -33,7 +33,7 @@ func.func @hot(%v: tensor<90x3xf64>, %columns: tensor<90xi64>) -> tensor<4x3x90x
   func.return %y : tensor<4x3x90xf64>
 }
 
-// Reading a label's score: the largest of each row, of which the others are the least number.
+// Reading a label's score: the largest of each row, after the others were replaced by the least number.
 
 // CHECK-LABEL: func.func @scores
 // CHECK:         %[[OTHERS:.*]] = nd.select %{{.*}}, %t, %{{.*}}

@@ -37,7 +37,7 @@ def written(x):
 
 
 def of_a_column(x):
-    """The column may run backwards; the layout of the sum is that of the other array."""
+    """The column may run backwards; the sum has the layout of the other array."""
     s = x[0, ::-1].copy()[::-1]
     for t in range(3):
         sums = s[:, None] + np.sin(np.ones((len(s), 2)) * t)

@@ -1,4 +1,4 @@
-"""Finds stored integers of which the reverse sweep reads only few bits: they may share an element of a tape.
+"""Finds stored integers whose upper bits the reverse sweep does not need: they may share an element of a tape.
 
 Reads: what each needed value is recovered from. Writes: nothing. Gives: how many bits each such integer needs.
 
