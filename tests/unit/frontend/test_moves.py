@@ -412,3 +412,26 @@ def test_their_derivatives(name: str) -> None:
     step = 1e-6
     slope = (by_y(y + step * along) - by_y(y - step * along)) / (2 * step)
     assert forward == pytest.approx(slope, rel=1e-5, abs=1e-7)
+
+
+def turns(x, y, z, n):
+    s, t = 0, 1
+    for _ in range(n):
+        for _ in range(n):
+            if x[0] > 0.5:
+                x, y = y, x
+            z = x * 2.0
+        x, y, z = y, z, x
+        s, t = t, s + 1
+    return x, y, z, s
+
+
+def test_numbers_wait_until_arrays_no_longer_move(passes: list[int]) -> None:
+    """Trial passes for groups of numbers tell nothing while names still find other arrays in each pass; each one
+    searches all inner loops again (138 passes here)."""
+    arrays = [np.arange(3.0) + k for k in range(3)]
+    kernel = mlirad.jit(turns)
+    kernel.lower(*arrays, 3)
+    assert len(passes) <= 90
+    for got, expected in zip(kernel(*arrays, 3), turns(*arrays, 3), strict=True):
+        np.testing.assert_array_equal(got, expected)

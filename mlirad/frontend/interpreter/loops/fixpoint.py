@@ -76,11 +76,16 @@ class Search:
 
     def note_moves(self, before: Header, after: Header) -> bool:
         """Note which places differ between two headers in more than numbers; returns whether any do."""
-        old, new = before.apart_from_numbers(), after.apart_from_numbers()
-        self.moving = {place for place in old.keys() | new.keys() if old.get(place) != new.get(place)}
+        self.moving = places_moved(before, after)
         self.moves += bool(self.moving)
         self.moved.update(self.moving)
         return bool(self.moving)
+
+
+def places_moved(before: Header, after: Header) -> set[Place]:
+    """The places in which two headers differ in more than numbers."""
+    old, new = before.apart_from_numbers(), after.apart_from_numbers()
+    return {place for place in old.keys() | new.keys() if old.get(place) != new.get(place)}
 
 
 def rolled(context: Context, loop: Loop) -> Outcome:
@@ -128,7 +133,7 @@ def searched(context: Context, search: Search) -> Outcome:
             context.headers[loop.key] = skeleton, header
             header.origins = merged.origins
             return filled_lists.after_filling(context, loop, made, loop_ops.emit(context, loop, header, merged, made))
-        if previous is not None and loop.key not in context.stepwise:
+        if previous is not None and loop.key not in context.stepwise and not places_moved(header, merged):
             merged = with_groups(context, search, header, made, merged)
         if search.predictions < PREDICTIONS and loop.key not in context.stepwise:
             merged = with_moves(context, search, header, made, merged)
