@@ -1,7 +1,7 @@
 """Reads: nothing. Writes: the times of gradients as ratios to peers, worst first. Leaves: 0.
 
     python benchmarks/peers.py --make ENV    # an environment of Python 3.12 or newer with the peers; then run in it:
-    ENV/bin/python benchmarks/peers.py [names] [--memory]
+    ENV/bin/python benchmarks/peers.py [names] [--memory] [--log FILE]
 
 Peers: JAX, PyTorch, adjoints by hand compiled by Numba (with and without its `fastmath`), and C by hand (gcc, whose
 -ffast-math calls the vector functions of libmvec). Peers that are not installed are skipped. All gradients are compared
@@ -9,7 +9,8 @@ before they are timed.
 
 Contenders take turns in one process on one core, each with one thread, in another order in each round. The figure is
 the median of processor time, as a ratio to mlirad's. Compile time is the time of the first call minus the time of a
-later call; memory is the peak growth of the resident set in a call, in a separate process.
+later call; memory is the peak growth of the resident set in a call, in a separate process. `peer_tables.py` writes
+the tables of README.md and docs/benchmarks.md from a log.
 """
 
 from __future__ import annotations
@@ -20,11 +21,10 @@ import importlib
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 from harness import Work, c_library, has, high_water, medians
+from peer_tables import OURS, Figures, full_table, read, summary
 
 import mlirad
 
@@ -125,7 +126,7 @@ def of_c(program: ModuleType, arguments: Sequence[Any]) -> Work | None:
 
 
 CONTENDERS: Mapping[str, Callable[[ModuleType, Sequence[Any]], Work | None]] = {
-    "mlirad": of_mlirad,
+    OURS: of_mlirad,
     "mlirad, fastmath": partial(of_mlirad, is_fast=True),
     "JAX": of_jax,
     "PyTorch": of_torch,
@@ -133,11 +134,6 @@ CONTENDERS: Mapping[str, Callable[[ModuleType, Sequence[Any]], Work | None]] = {
     "by hand, fastmath": partial(of_numba, fastmath={"reassoc", "arcp", "contract"}),
     "C, libmvec": of_c,
 }
-PEERS = tuple(CONTENDERS)[2:]
-FAST = {"by hand, fastmath": "mlirad, fastmath"}
-"""What is compared with another contender than mlirad: both may round in any order, and keep nan, infinity and -0.0."""
-
-
 # --- measurements -------------------------------------------------------------------------------------------------
 
 
@@ -177,64 +173,19 @@ def sizes_of(name: str) -> Sequence[int]:
     return program_of(name).SIZES if name in ARRAYS else program_of(name).SIZES[1 : 1 + LOOP_SIZES]
 
 
-class Measured:
-    """For a workload at one size: processor time of each contender, compile time, memory."""
-
-    def __init__(self, name: str, size: int, budget: float, with_memory: bool):
-        program = program_of(name)
-        arguments = program.arguments(size)
-        self.name, self.size = name, size
-        made = {each: first_call(partial(make, program, arguments)) for each, make in CONTENDERS.items()}
-        works = {each: work for each, (work, _) in made.items() if work is not None}
-        self.compile = {each: seconds for each, (work, seconds) in made.items() if work is not None}
-        expected = works["mlirad"]()
-        self.apart = max(difference(work(), expected) for work in works.values())
-        if self.apart > 1e-8:
-            raise AssertionError(f"{name} at {size}: gradients differ by {self.apart:.1e}")
-        self.times = medians(works, budget)
-        self.memory = {each: peak(name, size, each) for each in works} if with_memory else {}
-
-    def ratio(self, peer: str) -> float | None:
-        """How many times as long the peer takes: below 1, mlirad is slower."""
-        return self.times[peer] / self.times[FAST.get(peer, "mlirad")] if peer in self.times else None
-
-    @property
-    def worst(self) -> float:
-        return min(filter(None, map(self.ratio, PEERS)), default=1.0)
-
-    def row(self) -> list[str]:
-        ratios = ("-" if (found := self.ratio(peer)) is None else f"{found:.2f}" for peer in PEERS)
-        ours = [f"{self.size:,}", f"{self.times['mlirad'] * 1e6:,.0f}", *ratios]
-        others = [self.compile[each] for each in ("JAX", "PyTorch") if each in self.compile]
-        ours += [f"{self.compile['mlirad']:.2f}", " ".join(f"{each:.2f}" for each in others) or "-"]
-        return [*ours, *(_mebibytes(self.memory.get(each)) for each in ("mlirad", "by hand"))]
-
-
-def _mebibytes(count: int | None) -> str:
-    return "-" if count is None else f"{count / 2**20:.1f}"
-
-
-COLUMNS = (
-    *("program", "size", "mlirad, us", *(f"{peer} / {FAST.get(peer, 'mlirad')}" for peer in PEERS)),
-    *("compile, s", "JAX and PyTorch, s", "memory, MiB", "by hand, MiB"),
-)
-
-
-def table(found: Sequence[Measured]) -> Iterator[str]:
-    """A table in Markdown, the worst ratios first."""
-    yield f"| {' | '.join(COLUMNS)} |"
-    yield "|---" + "|---:" * (len(COLUMNS) - 1) + "|"
-    for each in sorted(found, key=lambda measured: measured.worst):
-        yield f"| {each.name} | {' | '.join(each.row())} |"
-    means = (_mean(list(filter(None, (each.ratio(peer) for each in found)))) for peer in PEERS)
-    best = [min(filter(None, (each.ratio("JAX"), each.ratio("PyTorch"))), default=None) for each in found]
-    yield f"| geometric mean | | | {' | '.join(means)} | | | | |"
-    yield ""
-    yield f"Beside the better of JAX and PyTorch: {_mean(list(filter(None, best)))} in the geometric mean."
-
-
-def _mean(ratios: Sequence[float]) -> str:
-    return f"{statistics.geometric_mean(ratios):.2f}" if ratios else "-"
+def measured(name: str, size: int, budget: float, with_memory: bool) -> Figures:
+    """Raises AssertionError if a contender's gradient differs."""
+    program = program_of(name)
+    arguments = program.arguments(size)
+    made = {each: first_call(partial(make, program, arguments)) for each, make in CONTENDERS.items()}
+    works = {each: work for each, (work, _) in made.items() if work is not None}
+    expected = works[OURS]()
+    apart = max(difference(work(), expected) for work in works.values())
+    if apart > 1e-8:
+        raise AssertionError(f"{name} at {size}: gradients differ by {apart:.1e}")
+    compiled = {each: made[each][1] for each in works}
+    memory = {each: peak(name, size, each) for each in works} if with_memory else {}
+    return Figures(name, size, medians(works, budget), compiled, memory)
 
 
 # --- the environment ----------------------------------------------------------------------------------------------
@@ -269,6 +220,7 @@ def main() -> int:
     parser.add_argument("--make", type=Path, metavar="ENV", help="make the environment, and measure nothing")
     parser.add_argument("--budget", type=float, default=10.0, help="seconds of measurements for one size")
     parser.add_argument("--memory", action="store_true", help="measure memory too")
+    parser.add_argument("--log", type=Path, help="a file of results: what is in it is not measured again")
     parser.add_argument("--small", action="store_true", help="the first size only")
     parser.add_argument("--peak", choices=tuple(CONTENDERS), help=argparse.SUPPRESS)
     parser.add_argument("--size", type=int, help=argparse.SUPPRESS)
@@ -285,12 +237,18 @@ def main() -> int:
         made()
         print(json.dumps(high_water(lambda: made)))
         return 0
-    found: list[Measured] = []
+    found = [] if options.log is None else read(options.log)
+    known = {(each.name, each.size) for each in found}
     for name in options.names:
         for size in sizes_of(name)[: 1 if options.small else None]:
-            found.append(Measured(name, size, options.budget, options.memory))
-            print(f"{name} {size}: {found[-1].times}", file=sys.stderr, flush=True)
-    print("\n".join(table(found)))
+            if (name, size) in known:
+                continue
+            found.append(measured(name, size, options.budget, options.memory))
+            print(found[-1].line(), file=sys.stderr, flush=True)
+            if options.log is not None:
+                with options.log.open("a") as log:
+                    log.write(f"{found[-1].line()}\n")
+    print("\n".join([*full_table(found), "", summary(found)]))
     return 0
 
 

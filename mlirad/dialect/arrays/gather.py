@@ -12,7 +12,7 @@ from xdsl.dialects import tensor
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def, var_operand_def
 
-from mlirad.dialect.arrays.indexed_op import IndexedOp, constant_indices, known_range, require_checked
+from mlirad.dialect.arrays.indexed_op import IndexedOp, constant_indices, counts_up, known_range, require_checked
 from mlirad.dialect.arrays.last_values import KeepLastOp
 from mlirad.dialect.arrays.places import mask_of
 from mlirad.dialect.arrays.update_op import UpdateOp
@@ -27,7 +27,6 @@ from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import plus
 from mlirad.dialect.core.shift import Shift
 from mlirad.dialect.core.subset import Change, Range, Subset
-from mlirad.dialect.ops.constant import ArangeOp
 from mlirad.dialect.ops.elementwise import numbers
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
@@ -215,14 +214,6 @@ class ScatterOp(ScatterUpdateOp):
         if are_distinct([index.value for index in places]):
             return taken
         return emit(KeepLastOp, taken, g, *places, **self.properties)
-
-
-def counts_up(index: SSAValue) -> bool:
-    """Whether it is known that an index array is 0, 1, 2, ..."""
-    known = constant_indices(index)
-    if known is None:
-        return isinstance(index.owner, ArangeOp)
-    return known.ndim == 1 and bool((known == np.arange(len(known))).all())
 
 
 def are_distinct(indices: Sequence[SSAValue]) -> bool:

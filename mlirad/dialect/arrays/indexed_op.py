@@ -150,7 +150,7 @@ class IndexedOp(PureOp):
             there = heads[at:]
             found = [
                 there[0]
-                if isinstance(own.owner, ArangeOp)
+                if counts_up(own)
                 else as_index(insert(tensor.ExtractOp(index, there, i64)).result)
                 for own, index in zip(self.indices, indices, strict=True)
             ]
@@ -184,6 +184,14 @@ def size_of(value: SSAValue, axis: int) -> SSAValue:
 def constant_indices(index: SSAValue) -> np.ndarray | None:
     """The elements of an index array, if known."""
     return index.owner.reference() if isinstance(index.owner, ConstantOp) else None
+
+
+def counts_up(index: SSAValue) -> bool:
+    """Whether it is known that an index array is 0, 1, 2, ..."""
+    known = constant_indices(index)
+    if known is None:
+        return isinstance(index.owner, ArangeOp)
+    return known.ndim == 1 and bool((known == np.arange(len(known))).all())
 
 
 def require_checked(indices: Sequence[np.ndarray]) -> None:

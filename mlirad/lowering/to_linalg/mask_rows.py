@@ -18,7 +18,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirad.dialect.arrays.gather import Places, counts_up
+from mlirad.dialect.arrays.gather import Places
+from mlirad.dialect.arrays.indexed_op import counts_up
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit, where
 from mlirad.dialect.core.op import NdOp, accessed_subset, is_pointwise
