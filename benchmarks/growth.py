@@ -25,7 +25,7 @@ import mlirad
 NAMES = (
     *("recurrence", "seidel_2d", "products_2d", "newton_each", "trisolve", "cholesky", "limited", "lotka_volterra"),
     *("lu", "gramschmidt", "durbin", "minors"),
-    *("row_history", "columns", "slices", "masks"),
+    *("row_history", "columns", "slices", "masks", "burgers"),
     *("bundle_adjustment", "rigid_bodies", "runge_kutta", "lstm", "adi", "vadv", "hand_tracking"),
 )
 NAMED = ("mlirad", "function", "JAX")

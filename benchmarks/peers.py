@@ -43,6 +43,7 @@ IN_TIME = ("lotka_volterra", "runge_kutta", "lstm", "adi", "vadv")
 LOOPS = (
     "recurrence",
     "seidel_2d",
+    "burgers",
     *FACTORS,
     "minors",
     "newton_each",

@@ -149,9 +149,7 @@ class IndexedOp(PureOp):
             heads = as_indices(counters)
             there = heads[at:]
             found = [
-                there[0]
-                if counts_up(own)
-                else as_index(insert(tensor.ExtractOp(index, there, i64)).result)
+                there[0] if counts_up(own) else as_index(insert(tensor.ExtractOp(index, there, i64)).result)
                 for own, index in zip(self.indices, indices, strict=True)
             ]
 

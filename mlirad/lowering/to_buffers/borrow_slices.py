@@ -204,7 +204,7 @@ def _is_contiguous(op: tensor.InsertSliceOp) -> bool:
     """Whether the slice is one piece of the array's memory: behind the first axis with more than one index, all axes
     are whole. (Arrays of this stage are contiguous, or become so.)"""
     type, sizes = op.dest.type, list(op.static_sizes.get_values())
-    if not is_static(type) or not is_static(op.source.type) or set(op.static_strides.get_values()) != {1}:
+    if not is_static(op.source.type) or set(op.static_strides.get_values()) != {1}:
         return False
     assert isinstance(type, TensorType)
     pairs = list(zip(sizes, type.get_shape(), strict=True))

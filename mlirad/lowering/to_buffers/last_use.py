@@ -202,13 +202,14 @@ class LastUses(ArrayMoves):
     def _make_contiguous(self, op: Operation, index: int) -> None:
         """Make the operand C-contiguous for `op`, which only reads it."""
         value = op.operands[index]
-        if is_view(value):
-            if not self._is_contiguous(value):
-                self.copied_views.add(value)
-        elif not self._is_contiguous(value):
-            with in_place_of(op):
-                op.operands[index] = copied(value)
-            self._mark(value)
+        if self._is_contiguous(value):
+            return
+        if is_view(value) and not _is_only_inserted(op):
+            self.copied_views.add(value)
+            return
+        with in_place_of(op):
+            op.operands[index] = copied(value)
+        self._mark(value)
 
     def _call(self, op: func.CallOp) -> None:
         taken = [index for index, _ in ties(op) if is_tensor(op.operands[index])]
@@ -218,3 +219,9 @@ class LastUses(ArrayMoves):
                 self._mark(op.operands[index])
         for index in taken:
             self._consume(op, index)
+
+
+def _is_only_inserted(op: Operation) -> bool:
+    """Whether the array in another shape only becomes a slice of another array: then the copy can be made there."""
+    user = op.results[0].get_user_of_unique_use() if len(op.results) == 1 else None
+    return isinstance(user, tensor.InsertSliceOp) and user.source is op.results[0]

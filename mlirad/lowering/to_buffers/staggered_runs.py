@@ -48,12 +48,14 @@ _WHOLE_VECTORS = 64
 class ShiftedAccess:
     """An operand of a nest.
 
-    base: the memory that contains it. has_rows: whether row i of the nest touches only row i of the operand. shift: the
-    row of `base` that row 0 of the nest touches; None if a row of the nest may touch any row of `base`. is_read:
-    whether the nest needs the old contents.
+    memory: what contains it. base: the memory, or the view of it in which rows are counted: a slot of a tape is such a
+    view. has_rows: whether row i of the nest touches only row i of the operand. shift: the row of `base` that row 0 of
+    the nest touches; None if a row of the nest may touch any row of `base`. is_read: whether the nest needs the old
+    contents.
     """
 
     value: SSAValue
+    memory: SSAValue
     base: SSAValue
     has_rows: bool
     shift: int | None
@@ -97,16 +99,18 @@ def shifted_nest_of(op: Operation) -> ShiftedNest | None:
     for place, (value, dims) in enumerate(zip(op.operands, maps, strict=True)):
         if not isinstance(value.type, MemRefType):
             continue
-        base, shape = base_of(value), shape_of(value)
-        if dims is None or base is None or DYNAMIC_INDEX in shape or 0 in dims[1:]:
+        memory, shape = base_of(value), shape_of(value)
+        if dims is None or memory is None or DYNAMIC_INDEX in shape or 0 in dims[1:]:
             return None
         has_rows, is_written = dims[:1] == (0,), place >= first_output
-        shift = _shift_of(value) if has_rows else None
+        base, shift = _rows_of(value) if has_rows else (memory, None)
+        if base is not memory and not is_written:
+            base, shift = memory, None
         if is_written and value not in sums and (shift is None or len(shape) < 2):
             return None
         rows = shape[0] if has_rows else rows
         is_read = not is_written or (body is not None and body.args[place].uses.get_length() > 0)
-        accesses.append(ShiftedAccess(value, base, has_rows, shift, is_written, is_read))
+        accesses.append(ShiftedAccess(value, memory, base, has_rows, shift, is_written, is_read))
     return ShiftedNest(op, rows, tuple(accesses), sums) if rows > 0 else None
 
 
@@ -143,20 +147,20 @@ def _sums_of(op: Operation) -> dict[SSAValue, Combiner] | None:
     return sums
 
 
-def _shift_of(value: SSAValue) -> int | None:
-    """The row of a memory at which a view of it begins; None if it is not a view of consecutive rows."""
+def _rows_of(value: SSAValue) -> tuple[SSAValue, int]:
+    """The memory, or the view of it, that a value is consecutive rows of, and the first of these rows."""
     shift, rows = 0, shape_of(value)[0]
     while isinstance(view := value.owner, MEMREF_VIEWS):
         if isinstance(view, memref.SubviewOp):
             first = _first_of(view)
             if first is None or view.static_strides.get_values()[0] != 1 or not _has_all_axes(view):
-                return None
+                break
             shift += first
         elif not isinstance(view, RESHAPES) or shape_of(view.operands[0])[:1] != (rows,):
-            return None
+            break
         value = view.operands[0]
         rows = shape_of(value)[0]
-    return shift
+    return value, shift
 
 
 def _first_of(view: memref.SubviewOp) -> int | None:
@@ -173,11 +177,13 @@ def _has_all_axes(view: memref.SubviewOp) -> bool:
 class StaggeredRun:
     """The nests of a run so far.
 
-    written, read: the memory that they write and read. whole: memory in which a row of a nest may touch any row.
-    summed: the memory of sums of all elements. later: ops that need these sums, and are moved behind the run.
+    bases: the base of each memory that they access. written, read: the bases that they write and read. whole: those in
+    which a row of a nest may touch any row. summed: the memory of sums of all elements. later: ops that need these
+    sums, and are moved behind the run.
     """
 
     nests: list[ShiftedNest] = field(default_factory=list)
+    bases: dict[SSAValue, SSAValue] = field(default_factory=dict)
     written: set[SSAValue] = field(default_factory=set)
     read: set[SSAValue] = field(default_factory=set)
     whole: set[SSAValue] = field(default_factory=set)
@@ -207,19 +213,26 @@ class StaggeredRun:
     def _may_join(self, nest: ShiftedNest) -> bool:
         sums = [each.base for each in nest.accesses if each.value in nest.sums]
         others = [each for each in nest.accesses if each.value not in nest.sums]
-        if any(self._has_touched(base) for base in sums) or len({*sums}) < len(sums):
+        if any(map(self._has_touched, sums)) or len({*sums}) < len(sums):
             return False
         if self.summed.union(sums) & {each.base for each in others}:
+            return False
+        bases = dict(self.bases)
+        if any(bases.setdefault(each.memory, each.base) is not each.base for each in nest.accesses):
             return False
         whole = self.whole | {each.base for each in others if each.shift is None}
         written = self.written | {each.base for each in others if each.is_written}
         return not whole & written
 
-    def _has_touched(self, base: SSAValue) -> bool:
-        return base in self.written or base in self.read or base in self.summed
+    def _has_touched(self, memory: SSAValue) -> bool:
+        return self._has_written(memory) or self.bases.get(memory) in self.read
+
+    def _has_written(self, memory: SSAValue) -> bool:
+        return self.bases.get(memory) in self.written or memory in self.summed
 
     def _join(self, nest: ShiftedNest) -> None:
         for each in nest.accesses:
+            self.bases[each.memory] = each.base
             is_sum = each.value in nest.sums
             (self.summed if is_sum else self.written if each.is_written else self.read).add(each.base)
             if each.shift is None and not is_sum:
@@ -231,13 +244,13 @@ class StaggeredRun:
         if isinstance(op, (memref.AllocOp, memref.GetGlobalOp, *MEMREF_VIEWS)):
             return True
         if isinstance(op, memref.LoadOp):
-            base = base_of(op.memref)
-            return base is not None and base not in self.written
+            memory = base_of(op.memref)
+            return memory is not None and not self._has_written(memory)
         if isinstance(op, GenericOp | FillOp) and not loads_elsewhere(op):
             reads, writes = bases_of(op.inputs), bases_of(op.outputs)
-            if None in reads | writes or reads & (self.written | self.summed):
+            if None in reads | writes or any(memory is not None and self._has_written(memory) for memory in reads):
                 return False
-            return not any(base is not None and self._has_touched(base) for base in writes)
+            return not any(memory is not None and self._has_touched(memory) for memory in writes)
         has_memory = any(isinstance(value.type, MemRefType) for value in op.operands)
         return not has_memory and not op.regions and is_removable(op)
 

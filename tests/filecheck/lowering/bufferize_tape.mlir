@@ -37,3 +37,28 @@ func.func public @sweep(%x: tensor<8xf64>, %n: i64) -> f64 {
   }
   return %sum : f64
 }
+
+// The inner part of an array is copied straight into its slot of the tape, which is one row of numbers; other ops read
+// the array.
+
+// CHECK-LABEL: func.func public @slots(
+// CHECK:         %[[INNER:.*]] = memref.subview %x[1, 1] [4, 4] [1, 1]
+// CHECK:         %[[SLOT:.*]] = memref.expand_shape
+// CHECK-NEXT:    "memref.copy"(%[[INNER]], %[[SLOT]])
+// CHECK-NOT:     memref.copy
+// CHECK:         linalg.generic
+// CHECK-SAME:      ins(%[[INNER]] :
+// CHECK-NOT:     memref.copy
+// CHECK:         func.return
+func.func public @slots(%x: tensor<6x6xf64>, %tape: tensor<?xf64> {mlirad.written = 0 : i64}, %k: index) -> (tensor<?xf64>, tensor<4x4xf64>) {
+  %inner = tensor.extract_slice %x[1, 1] [4, 4] [1, 1] : tensor<6x6xf64> to tensor<4x4xf64>
+  %flat = tensor.collapse_shape %inner [[0, 1]] : tensor<4x4xf64> into tensor<16xf64>
+  %stored = tensor.insert_slice %flat into %tape[%k] [16] [1] : tensor<16xf64> into tensor<?xf64>
+  %empty = tensor.empty() : tensor<4x4xf64>
+  %twice = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%inner : tensor<4x4xf64>) outs(%empty : tensor<4x4xf64>) {
+  ^bb0(%a: f64, %old: f64):
+    %b = arith.addf %a, %a : f64
+    linalg.yield %b : f64
+  } -> tensor<4x4xf64>
+  func.return %stored, %twice : tensor<?xf64>, tensor<4x4xf64>
+}

@@ -131,3 +131,52 @@ func.func @apart(%x: memref<90x90xf64>, %e: memref<90x90xf64>, %y: memref<90x90x
   }
   func.return
 }
+
+// A step of a loop that stores the rows which it will overwrite: in the slot of a tape, whose place is known only at run
+// time. Rows are stored directly before they are overwritten. Nothing else of the tape may be accessed meanwhile.
+
+// CHECK-LABEL: func.func @stored
+// CHECK:         %[[SLOT:.*]] = memref.expand_shape
+// CHECK:         scf.for %[[T:.*]] = %{{.*}} to %{{.*}} step
+// CHECK:           memref.subview %[[SLOT]][%{{.*}}, 0] [1, 400] [1, 1]
+// CHECK:           "memref.copy"
+// CHECK:           linalg.generic
+// CHECK:           "memref.copy"
+// CHECK-NOT:     "memref.copy"
+// CHECK:         func.return
+func.func @stored(%x: memref<92x400xf64>, %tape: memref<?xf64>, %k: index) {
+  %inner = memref.subview %x[1, 0] [90, 400] [1, 1] : memref<92x400xf64> to memref<90x400xf64, strided<[400, 1], offset: 400>>
+  %part = memref.subview %tape[%k] [36000] [1] : memref<?xf64> to memref<36000xf64, strided<[1], offset: ?>>
+  %slot = memref.expand_shape %part [[0 : i64, 1 : i64]] output_shape [90, 400] : memref<36000xf64, strided<[1], offset: ?>> into memref<90x400xf64, strided<[400, 1], offset: ?>>
+  "memref.copy"(%inner, %slot) : (memref<90x400xf64, strided<[400, 1], offset: 400>>, memref<90x400xf64, strided<[400, 1], offset: ?>>) -> ()
+  %above = memref.subview %x[0, 0] [90, 400] [1, 1] : memref<92x400xf64> to memref<90x400xf64, strided<[400, 1]>>
+  %below = memref.subview %x[2, 0] [90, 400] [1, 1] : memref<92x400xf64> to memref<90x400xf64, strided<[400, 1], offset: 800>>
+  %e = memref.alloc() : memref<90x400xf64>
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%above, %below : memref<90x400xf64, strided<[400, 1]>>, memref<90x400xf64, strided<[400, 1], offset: 800>>) outs(%e : memref<90x400xf64>) {
+  ^bb0(%a: f64, %b: f64, %old: f64):
+    %c = arith.mulf %a, %b : f64
+    linalg.yield %c : f64
+  }
+  "memref.copy"(%e, %inner) : (memref<90x400xf64>, memref<90x400xf64, strided<[400, 1], offset: 400>>) -> ()
+  func.return
+}
+
+// Two slots of one tape may overlap, so they do not share a loop.
+
+// CHECK-LABEL: func.func @two_slots
+// CHECK:         "memref.copy"
+// CHECK:         "memref.copy"
+// CHECK-NOT:     scf.for
+// CHECK:         func.return
+func.func @two_slots(%x: memref<91x400xf64>, %tape: memref<?xf64>, %k: index, %l: index) {
+  %above = memref.subview %x[0, 0] [90, 400] [1, 1] : memref<91x400xf64> to memref<90x400xf64, strided<[400, 1]>>
+  %below = memref.subview %x[1, 0] [90, 400] [1, 1] : memref<91x400xf64> to memref<90x400xf64, strided<[400, 1], offset: 400>>
+  %p = memref.subview %tape[%k] [36000] [1] : memref<?xf64> to memref<36000xf64, strided<[1], offset: ?>>
+  %first = memref.expand_shape %p [[0 : i64, 1 : i64]] output_shape [90, 400] : memref<36000xf64, strided<[1], offset: ?>> into memref<90x400xf64, strided<[400, 1], offset: ?>>
+  "memref.copy"(%above, %first) : (memref<90x400xf64, strided<[400, 1]>>, memref<90x400xf64, strided<[400, 1], offset: ?>>) -> ()
+  %q = memref.subview %tape[%l] [36000] [1] : memref<?xf64> to memref<36000xf64, strided<[1], offset: ?>>
+  %second = memref.expand_shape %q [[0 : i64, 1 : i64]] output_shape [90, 400] : memref<36000xf64, strided<[1], offset: ?>> into memref<90x400xf64, strided<[400, 1], offset: ?>>
+  "memref.copy"(%below, %second) : (memref<90x400xf64, strided<[400, 1], offset: 400>>, memref<90x400xf64, strided<[400, 1], offset: ?>>) -> ()
+  "memref.copy"(%second, %above) : (memref<90x400xf64, strided<[400, 1], offset: ?>>, memref<90x400xf64, strided<[400, 1]>>) -> ()
+  func.return
+}
