@@ -105,4 +105,9 @@ def never_negative_zero(value: SSAValue) -> bool:
     if types.is_complex(value.type):
         return False
     known = known_number(value)
-    return known is not None and not (known == 0 and copysign(1, known) < 0)
+    if known is not None:
+        return not (known == 0 and copysign(1, known) < 0)
+    owner = value.owner
+    while isinstance(owner, NdOp) and owner.is_reshape():
+        owner = owner.operands[0].owner
+    return isinstance(owner, NdOp) and owner.sums_from_zero()

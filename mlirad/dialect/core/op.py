@@ -113,6 +113,10 @@ class NdOp(TypedOp):
         """Whether the result has the operand's elements, in the same row-major order."""
         return False
 
+    def sums_from_zero(self) -> bool:
+        """Whether each element of the result is a sum that begins with 0.0, so that none is -0.0."""
+        return False
+
     def is_undefined(self) -> bool:
         """Whether the result is new memory, whose elements nothing has written yet."""
         return False

@@ -75,6 +75,10 @@ class ContractOp(BilinearOp, PureOp):
     def is_rounded(self) -> bool:
         return True
 
+    def sums_from_zero(self) -> bool:
+        x, y, result = self.labels
+        return not set(x + y) <= set(result)
+
     @property
     def labels(self) -> tuple[str, str, str]:
         return labels_of(self.spec.data)

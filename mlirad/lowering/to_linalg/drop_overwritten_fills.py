@@ -5,7 +5,7 @@ tensor.empty. Leaves: arrays that are read, or that may not be overwritten as a 
 
 `d = np.empty(n); d[0] = ...; d[1:-1] = ...; d[-1] = ...` begins with a fill, because undefined elements would be no
 value, and the reverse sweep's arrays begin with zeros. So does `y = np.empty((n, m))` before a loop that sets each
-`y[i]`.
+`y[i]`. A loop that adds once to each part of an array of zeros, as reverse sweeps of loops do, sets each part, too.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirad.analysis.constants import constant_int, contents_of
+from mlirad.analysis.constants import constant_int, contents_of, is_number, never_negative_zero
 from mlirad.analysis.loops import Loop, counts_from_zero, trip_count
+from mlirad.analysis.trip_forms import Trip, linear
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import insert
+from mlirad.dialect.core.expr import Expr, insert, zeros_like
 from mlirad.dialect.core.op import written_subset
 from mlirad.dialect.core.subset import Change, Subset
-from mlirad.lowering.rewriting import in_place_of
+from mlirad.lowering.rewriting import in_place_of, replace
 from mlirad.lowering.to_linalg.slice_writes import Box, touched
 from mlirad.xdsl_support.traversal import ops_inside
 
@@ -72,9 +73,12 @@ class DropOverwrittenFills(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for each in ops_inside(op):
             if isinstance(each, scf.ForOp):
-                loop = Loop(each)
-                numbers = [n for n in range(loop.count) if _is_plain(loop.inits[n]) and _trips_cover(loop, n)]
-                operands = [len(loop.controls) + number for number in numbers]
+                loop, operands = Loop(each), []
+                for number, init in enumerate(loop.inits):
+                    if _is_plain(init) and (written := _written_by_trips(loop, number)) is not None:
+                        operands.append(len(loop.controls) + number)
+                        if written.change is Change.ADDED:
+                            _set_part(written)
             else:
                 found = written_subset(each)
                 is_covered = found is not None and _is_plain(found.array) and _writes_cover(each, found.array.type)
@@ -90,35 +94,48 @@ def _is_plain(array: SSAValue) -> bool:
     return contents_of(array) is not None and types.is_static(type) and types.signless(type) == type
 
 
-def _trips_cover(first: Loop, number: int) -> bool:
-    """Whether the trips of a loop, and of loops within it, write each element of a carried array once, and read none.
+def _set_part(added: Subset) -> None:
+    """Set the part to which an op adds, which is zero; the sum 0.0 + -0.0 is 0.0."""
+    (op,) = [use.operation for use in added.array.uses]
+    with in_place_of(op):
+        part = Expr(added.part)
+        part = part if never_negative_zero(added.part) else part + zeros_like(part)
+        replace(op, [added.put(part, Expr(added.array), [Expr(place) for place in added.places]).value])
+
+
+def _written_by_trips(first: Loop, number: int) -> Subset | None:
+    """What the trips of a loop, and of loops within it, write to a carried array, if they write each element once, and
+    read none.
 
     The array is used nowhere else: each loop's body hands it to one op, and passes that op's result on.
     """
-    loops = [(first, number)]
+    loops, init = [(first, number)], first.inits[number]
     while True:
         loop, number = loops[-1]
         carried = loop.args[number]
         if not isinstance(loop.op, scf.ForOp) or not counts_from_zero(loop.op) or not carried.has_one_use():
-            return False
+            return None
         use = carried.get_unique_use()
         assert use is not None
         if use.operation.parent is not loop.body:
-            return False
+            return None
         if not isinstance(use.operation, scf.ForOp):
             break
         if (number := use.index - len(Loop(use.operation).controls)) < 0:
-            return False
+            return None
         loops.append((Loop(use.operation), number))
     found = written_subset(use.operation)
-    if found is None or found.number != use.index or found.change is not Change.REPLACED:
-        return False
+    if found is None or found.number != use.index:
+        return None
+    if found.change is not Change.REPLACED and not (found.change is Change.ADDED and is_number(init, 0)):
+        return None
     value: SSAValue = use.operation.results[0]
     for loop, number in reversed(loops):
         if loop.carry(number).yielded is not value or not value.has_one_use():
-            return False
+            return None
         value = loop.op.results[number]
-    return _is_everything(found, [loop.op for loop, _ in loops if isinstance(loop.op, scf.ForOp)])
+    nest = [loop.op for loop, _ in loops if isinstance(loop.op, scf.ForOp)]
+    return found if _is_everything(found, nest) else None
 
 
 def _is_everything(written: Subset, loops: list[scf.ForOp]) -> bool:
@@ -131,11 +148,20 @@ def _is_everything(written: Subset, loops: list[scf.ForOp]) -> bool:
             return False
         if range.length == size and _is_zero(range.start):
             continue
-        moving = [each for each in unused if each.body.block.args[0] is range.start and trip_count(each) == size]
+        moving = [each for each in unused if trip_count(each) == size and _goes_through(each, range.start)]
         if range.length != 1 or not moving:
             return False
         unused.remove(moving[0])
     return True
+
+
+def _goes_through(loop: scf.ForOp, start: int | SSAValue) -> bool:
+    """Whether an index counts up from 0, or down to 0, with the trips of a loop."""
+    if isinstance(start, int):
+        return False
+    form, own, count = linear(start), Trip(loop), trip_count(loop)
+    first = {1: 0, -1: (count or 0) - 1}.get(form.terms.get(own, 0))
+    return len(form.terms) == 1 and first == form.constant
 
 
 def _is_zero(start: int | SSAValue) -> bool:

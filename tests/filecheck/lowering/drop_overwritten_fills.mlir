@@ -117,3 +117,61 @@ func.func @trips_that_leave_some(%v: f64, %n: i64) -> (tensor<4xf64>, tensor<4xf
   }
   func.return %a, %b, %c, %d, %e, %f : tensor<4xf64>, tensor<4xf64>, tensor<4xf64>, tensor<4x4xf64>, tensor<4xf64>, tensor<4xf64>
 }
+
+// The reverse sweep of a loop over i adds once to each d[i], from the last to the first, so it sets each. 0.0 is added to
+// what may be -0.0, as before.
+
+// CHECK-LABEL: func.func @added_once
+// CHECK:         %[[FRESH:.*]] = tensor.empty() : tensor<4xf64>
+// CHECK:         scf.for {{.*}} iter_args({{.*}} = %[[FRESH]])
+// CHECK:           %[[SUM:.*]] = nd.add %v, %{{.*}} : f64
+// CHECK:           nd.insert %[[SUM]], %y[%q]
+// CHECK:         %[[OTHER:.*]] = tensor.empty() : tensor<4x1x2xf64>
+// CHECK:         scf.for {{.*}} iter_args({{.*}} = %[[OTHER]])
+// CHECK:           nd.insert_slice %product, %y_1[%q_1, %c0, %c0]
+func.func @added_once(%v: f64, %m: tensor<1x1x3xf64>, %n: tensor<3x2xf64>) -> (tensor<4xf64>, tensor<4x1x2xf64>) {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %c3 = nd.constant {value = 3 : i64} : i64
+  %c4 = nd.constant {value = 4 : i64} : i64
+  %zero = nd.constant {value = 0.0 : f64} : f64
+  %zeros = nd.full %zero : f64 to tensor<4xf64>
+  %a = scf.for %i = %c0 to %c4 step %c1 iter_args(%y = %zeros) -> (tensor<4xf64>) : i64 {
+    %q = nd.sub %c3, %i : i64
+    %z = nd.add_at %v, %y[%q] : f64 into tensor<4xf64>
+    scf.yield %z : tensor<4xf64>
+  }
+  %more = nd.full %zero : f64 to tensor<4x1x2xf64>
+  %b = scf.for %i = %c0 to %c4 step %c1 iter_args(%y = %more) -> (tensor<4x1x2xf64>) : i64 {
+    %q = nd.sub %c3, %i : i64
+    %product = nd.contract "aXY,YZ->aXZ" %m, %n : (tensor<1x1x3xf64>, tensor<3x2xf64>) -> tensor<1x1x2xf64>
+    %z = nd.add_slice %product, %y[%q, %c0, %c0] {sizes = array<i64: 1, 1, 2>, strides = array<i64: 1, 1, 1>} : tensor<1x1x2xf64> into tensor<4x1x2xf64>
+    scf.yield %z : tensor<4x1x2xf64>
+  }
+  func.return %a, %b : tensor<4xf64>, tensor<4x1x2xf64>
+}
+
+// Additions to ones, and down to 1 instead of 0, stay.
+
+// CHECK-LABEL: func.func @added_elsewhere
+// CHECK-COUNT-2: nd.add_at
+func.func @added_elsewhere(%v: f64) -> (tensor<4xf64>, tensor<4xf64>) {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %c3 = nd.constant {value = 3 : i64} : i64
+  %c4 = nd.constant {value = 4 : i64} : i64
+  %zero = nd.constant {value = 0.0 : f64} : f64
+  %one = nd.constant {value = 1.0 : f64} : f64
+  %zeros = nd.full %zero : f64 to tensor<4xf64>
+  %ones = nd.full %one : f64 to tensor<4xf64>
+  %a = scf.for %i = %c0 to %c4 step %c1 iter_args(%y = %ones) -> (tensor<4xf64>) : i64 {
+    %z = nd.add_at %v, %y[%i] : f64 into tensor<4xf64>
+    scf.yield %z : tensor<4xf64>
+  }
+  %b = scf.for %i = %c0 to %c3 step %c1 iter_args(%y = %zeros) -> (tensor<4xf64>) : i64 {
+    %q = nd.sub %c3, %i : i64
+    %z = nd.add_at %v, %y[%q] : f64 into tensor<4xf64>
+    scf.yield %z : tensor<4xf64>
+  }
+  func.return %a, %b : tensor<4xf64>, tensor<4xf64>
+}
