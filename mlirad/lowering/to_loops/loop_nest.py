@@ -239,7 +239,8 @@ def simplify(nest: Nest, builder: LoopBuilder) -> Nest:
         outer = merged.get(outer, outer)
         if nest.is_parallel[outer] != nest.is_parallel[inner]:
             continue
-        if all(_can_merge(*pair, outer, inner) for pair in zip(nest.operands, groups, strict=True)):
+        pairs, size = zip(nest.operands, groups, strict=True), sizes[inner]
+        if all(_can_merge(operand, group, outer, inner, size) for operand, group in pairs):
             groups = [_merge(group, outer) for group in groups]
             merged[inner] = outer
             sizes[outer] = builder.multiply(sizes[outer], sizes[inner])
@@ -253,11 +254,12 @@ Groups = tuple[tuple[tuple[int, ...], Subscript], ...]
 """Memref axes that become one axis, and that axis's subscript."""
 
 
-def merged(operand: Operand, dimensions: Sequence[int], builder: LoopBuilder) -> Operand | None:
-    """The operand with these dimensions as one, the first of them; None if they are not contiguous in this order."""
+def merged(operand: Operand, dimensions: Sequence[int], nest: Nest, builder: LoopBuilder) -> Operand | None:
+    """The operand of a nest with these dimensions as one, the first of them; None if they are not contiguous in this
+    order."""
     groups = _unit_groups(operand)
     for inner in dimensions[1:]:
-        if not _can_merge(operand, groups, dimensions[0], inner):
+        if not _can_merge(operand, groups, dimensions[0], inner, nest.sizes[inner]):
             return None
         groups = _merge(groups, dimensions[0])
     return _collapse(operand, groups, builder)
@@ -306,14 +308,19 @@ def _position(groups: Groups, dimension: int) -> int | None:
     return next((i for i, (_, subscript) in enumerate(groups) if subscript.atom == dimension), None)
 
 
-def _can_merge(operand: Operand, groups: Groups, outer: int, inner: int) -> bool:
+def _can_merge(operand: Operand, groups: Groups, outer: int, inner: int, size: Index) -> bool:
+    """size: of the inner dimension."""
     used = [d for _, subscript in groups for d in subscript.terms]
     if outer not in used and inner not in used:
         return True
     position = _position(groups, outer)
     if position is None or used.count(outer) != 1 or used.count(inner) != 1:
         return False
-    return _position(groups, inner) == position + 1 and _is_contiguous(operand, groups, position)
+    if _position(groups, inner) != position + 1 or not _is_contiguous(operand, groups, position):
+        return False
+    # Windows with a single place along an axis may end before it does.
+    lengths = [operand.shape[axis] for axis in groups[position + 1][0]]
+    return -1 in lengths or not isinstance(size, int) or prod(lengths) == size
 
 
 def _is_contiguous(operand: Operand, groups: Groups, position: int) -> bool:

@@ -122,6 +122,12 @@ def test_what_does_not_fit_is_refused_in_kernels_and_outside(call: Any, error: t
     assert "/library/" not in str(inside.value)
 
 
+def test_windows_with_a_single_place_along_an_axis_may_end_before_it() -> None:
+    x, w = RNG.standard_normal((1, 2, 6, 18)), RNG.standard_normal((5, 2, 5, 4))
+    compiled: Any = mlirad.jit(lambda x, w: nn.conv2d(x, w, 2))
+    np.testing.assert_allclose(compiled(x, w), naive_conv2d(x, w, 2, 0), rtol=1e-12)
+
+
 def test_sizes_of_images_must_be_known() -> None:
     with pytest.raises(mlirad.CompileError, match="known at compile time"):
         mlirad.jit(lambda x, w, n: nn.conv2d(x[:, :, : int(x[0, 0, 0, 0])], w))(X, W, 4)

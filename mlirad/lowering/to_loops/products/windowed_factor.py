@@ -185,7 +185,7 @@ def match_windowed(nest: Nest, body: Body, builder: LoopBuilder) -> tuple[Nest, 
         return None
     if set(nest.live) != {*rows, *columns, *around} or prod(known[d] for d in rows[1:]) > DEPTH:
         return None
-    own, out = merged(a, rows, builder), merged(c, columns, builder)
+    own, out = merged(a, rows, nest, builder), merged(c, columns, nest, builder)
     if own is None or out is None or not out.is_unit(columns[0]):
         return None
     others = tuple(d for d in around if d != heights[0])
@@ -205,7 +205,7 @@ def _match_first(
         return None
     if set(nest.live) != {*rows, *columns, *around} or prod(known[d] for d in columns[1:]) > DEPTH:
         return None
-    own, out = merged(b, columns, builder), merged(c, rows, builder)
+    own, out = merged(b, columns, nest, builder), merged(c, rows, nest, builder)
     if own is None or out is None:
         return None
     others = tuple(d for d in around if d != widths[0])
