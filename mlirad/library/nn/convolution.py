@@ -138,9 +138,11 @@ def _convolved(
     depth, results = channels_and_results(own, others, channels, groups)
     sizes, kernel = (x.shape[1:-1], w.shape[:-2]) if is_last else (x.shape[2:], w.shape[2:])
     counts, strides, dilations, pads = convolution_sizes(sizes, kernel, stride, padding, dilation)
-    images = padded(x, sizes, pads, 0, is_last)
-    of_images = _channels_last if is_last else _channels_first
-    y = of_images(images, w, groups, depth, results, kernel, counts, strides, dilations)
+    if is_last:
+        images = padded(x, sizes, pads, 0, True)
+        y = _channels_last(images, w, groups, depth, results, kernel, counts, strides, dilations)
+    else:
+        y = _channels_first(x, w, groups, depth, results, kernel, counts, strides, dilations, pads)
     if bias is None:
         return y
     _require_bias(bias, results)
@@ -157,13 +159,14 @@ def _channels_first(
     counts: tuple[int, ...],
     strides: tuple[int, ...],
     dilations: tuple[int, ...],
+    pads: tuple[tuple[int, int], ...],
 ) -> Any:
     spatial = tuple(range(2, 2 + len(kernel)))
     terms, places = depth * prod(kernel), prod(counts)
     weights = np.reshape(w.copy(), (groups, results // groups, terms))
     y = np.empty((x.shape[0], groups, results // groups, *counts), np.result_type(x, w))
     for n in range(x.shape[0]):
-        image = np.reshape(x[n].copy(), (groups, depth, *x.shape[2:]))
+        image = padded(np.reshape(x[n].copy(), (groups, depth, *x.shape[2:])), x.shape[2:], pads, 0, False)
         if terms != depth or image.shape[2:] != counts:
             image = windows(
                 image, (0, 1, *spatial, *spatial), (1, 1, *dilations, *strides), (groups, depth, *kernel, *counts)

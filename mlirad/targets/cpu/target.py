@@ -152,13 +152,14 @@ def _linalg(fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.drop_overwritten_fills import DropOverwrittenFills
     from mlirad.lowering.to_linalg.drop_unread_writes import DropUnreadWrites
     from mlirad.lowering.to_linalg.fill_borders import FillBorders
-    from mlirad.lowering.to_linalg.fold_windows import FoldWindows
     from mlirad.lowering.to_linalg.gather_slices import GatherSlices
     from mlirad.lowering.to_linalg.mask_rows import MaskRows
     from mlirad.lowering.to_linalg.merge_nests import MergeNests
     from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
     from mlirad.lowering.to_linalg.read_written_slices import ReadWrittenSlices
     from mlirad.lowering.to_linalg.widen_halves import WidenHalves
+    from mlirad.lowering.windows.fold_windows import FoldWindows
+    from mlirad.lowering.windows.multiply_overlaps import MultiplyOverlaps
 
     writes = [DropUnreadWrites(), DelayClears(), GatherSlices(), ReadWrittenSlices(), DropOverwrittenFills()]
     return [
@@ -166,6 +167,7 @@ def _linalg(fastmath: bool) -> list[ModulePass]:
         ExchangeLoops(),
         LayOutArrays(),
         CarryElements(),
+        MultiplyOverlaps(),
         *writes,
         FillBorders(),
         MaskRows(),

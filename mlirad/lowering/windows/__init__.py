@@ -1,0 +1,1 @@
+"""VERB on nd and linalg: products with the windows of arrays, without copies of the windows."""
