@@ -147,6 +147,7 @@ def _linalg(fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.clean_up.carry_elements import CarryElements
     from mlirad.lowering.layouts.lay_out_arrays import LayOutArrays
     from mlirad.lowering.planes.exchange_loops import ExchangeLoops
+    from mlirad.lowering.to_linalg.accumulate_products import AccumulateProducts
     from mlirad.lowering.to_linalg.advance_checks import AdvanceChecks
     from mlirad.lowering.to_linalg.delay_clears import DelayClears
     from mlirad.lowering.to_linalg.drop_overwritten_fills import DropOverwrittenFills
@@ -174,6 +175,7 @@ def _linalg(fastmath: bool) -> list[ModulePass]:
         AdvanceChecks(),
         NdToLinalg(fastmath=fastmath),
         FoldWindows(),
+        AccumulateProducts(),
         MergeNests(),
     ]
 
