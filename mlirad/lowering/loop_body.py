@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     VectorType,
 )
 from xdsl.dialects.linalg.ops import IndexOp, YieldOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.analysis import cost
@@ -164,6 +165,12 @@ class Body:
             and set(add.operands) == {multiply.result, c}
             and self.results[0] is add.result
         )
+
+    @property
+    def may_contract(self) -> bool:
+        """Whether LLVM may fuse its multiplications with its additions."""
+        ops = [op for op in self.block.ops if isinstance(op, arith.MulfOp | arith.AddfOp)]
+        return bool(ops) and all(FastMathFlag.ALLOW_CONTRACT in op.fastmath.data for op in ops)
 
 
 def combiner_of(argument: SSAValue, result: SSAValue) -> Combiner | None:

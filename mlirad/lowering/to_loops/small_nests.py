@@ -129,7 +129,8 @@ class _ScalarEmitter(NestEmitter):
         is_in_order = any(combiner is not None and combiner.is_in_order for combiner in schedule.combiners)
         has_lanes = product is None and schedule.vector in schedule.reduced and not is_in_order
         self._lanes = schedule if has_lanes else None
-        is_fused = product is not None or (schedule.is_fused and schedule.vector is not None)
+        is_sum_of_products = product is not None or (schedule.is_fused and schedule.vector is not None)
+        is_fused = is_sum_of_products and not body.may_contract  # LLVM cannot reorder what is fused
         super().__init__(nest, replace(schedule, vector=None, strip=None, is_fused=is_fused), body, builder)
 
     def emit(self) -> None:

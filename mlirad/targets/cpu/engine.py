@@ -209,7 +209,7 @@ def _optimise(module: llvm.ModuleRef, *, is_finished: bool) -> None:
                     passes.run(function, builder)
         return
     options.loop_vectorization = True
-    options.slp_vectorization = True
+    options.slp_vectorization = False  # decision 123
     options.loop_interleaving = True
     options.loop_unrolling = True
     with _pass_builder(options) as builder, _freed(builder.getModulePassManager()) as passes:
@@ -247,7 +247,7 @@ def _freed(passes: _Passes) -> Iterator[_Passes]:
 
 
 def optimise(text: str) -> str:
-    """LLVM IR after LLVM's O2 pipeline, including the vectorisers, or after a clean-up if loops are finished."""
+    """LLVM IR after LLVM's O2 pipeline, including the vectoriser of loops, or after a clean-up if loops are finished."""
     with _parsed(text) as module:
         _optimise(module, is_finished=text.startswith(FINISHED))
         return str(module)

@@ -2,18 +2,22 @@
 
 Reads: a module of stage `bufferized`. Writes: the attribute `mlirad.vector_bytes` of the module. Leaves: its ops.
 
-Arithmetic on the widest registers lowers the clock of many processors for some 50 to 100 microseconds. Matrix products
-gain more from the width than that costs; scalar loops with a few sums between them only lose (docs/benchmarks.md).
+Arithmetic on the widest registers lowers the clock of many processors for some 50 to 100 microseconds, and takes a unit
+from scalars. Matrix products gain more from the width than that costs; scalar loops with a few sums between them only
+lose (docs/benchmarks.md). Products of small matrices, such as rotations, are scalars themselves.
 """
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import AnyFloat, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, IntegerAttr, ModuleOp, ShapedType, i64
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
+from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS
 from mlirad.targets.cpu.emit.function import ops_in
 
 MODERATE = 32  # bytes: the widest vectors that do not lower the clock
@@ -44,8 +48,16 @@ def _is_in_scalar_loop(op: Operation) -> bool:
 
 
 def _is_product(op: Operation) -> bool:
-    """Whether it is a matrix product: two sides, and a summed dimension."""
+    """Whether it is a matrix product in loops: two sides, a summed dimension, and an array that has many elements."""
     if not isinstance(op, GenericOp):
         return False
     kinds = [kind.data for kind in op.iterator_types]
-    return IteratorType.REDUCTION in kinds and kinds.count(IteratorType.PARALLEL) > 1
+    if IteratorType.REDUCTION not in kinds or kinds.count(IteratorType.PARALLEL) < 2:
+        return False
+    return any(not 0 <= _elements(value.type) <= MOST_ELEMENTS for value in op.operands)
+
+
+def _elements(type: Attribute) -> int:
+    """How many a value of a type has; -1 if they are only known at run time."""
+    shape = type.get_shape() if isinstance(type, ShapedType) else ()
+    return -1 if DYNAMIC_INDEX in shape else prod(shape)

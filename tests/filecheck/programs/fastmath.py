@@ -13,6 +13,13 @@ def dot(x, y):
     return total
 
 
+def chain(turns):
+    frame = np.eye(3)
+    for i in range(len(turns)):
+        frame = frame @ turns[i]
+    return frame
+
+
 def scaled(x, h):
     return np.exp(x / h)
 
@@ -30,6 +37,14 @@ print("-- dot, linalg\n", fast.as_text("linalg"))
 # CHECK: fadd reassoc arcp contract <{{[248]}} x double>
 # CHECK: @llvm.vector.reduce.fadd
 print("-- dot, llvmopt\n", fast.as_text("llvmopt"))
+
+# The product of two small matrices is left to LLVM as plain multiplications and additions of numbers, which it may
+# reorder and fuse. Fused ones keep their order, and pairs of numbers in vectors cost more shuffles than they save.
+# CHECK-LABEL: -- chain
+# CHECK-NOT: llvm.fma
+# CHECK-NOT: fmul {{.*}} x double>
+# CHECK-COUNT-27: fmul reassoc arcp contract double
+print("-- chain\n", mlirad.jit(chain, fastmath=True).lower(np.ones((9, 3, 3))).as_text("llvmopt"))
 
 # CHECK-LABEL: -- the report
 # CHECK: rounded in any order: the arithmetic of this line, because fastmath=True allows it

@@ -52,6 +52,15 @@ def _products_in_a_recurrence(x):
     return np.sum(a @ a)
 
 
+def _rotations_in_a_recurrence(x):
+    """Small products are scalars: on wide registers their loop and its sines are slower."""
+    frame = np.eye(3)
+    for i in range(x.shape[0]):
+        c, s = np.cos(x[i]), np.sin(x[i])
+        frame = frame @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    return np.sum(frame) + np.sum(x * x)
+
+
 @pytest.mark.parametrize(
     ("function", "is_wide"),
     [
@@ -61,6 +70,7 @@ def _products_in_a_recurrence(x):
         (_recurrence, False),
         (_recurrence_in_branches, False),
         (_newton, False),
+        (_rotations_in_a_recurrence, False),
     ],
 )
 def test_the_width_depends_on_what_the_loops_hold(
