@@ -247,7 +247,7 @@ def _freed(passes: _Passes) -> Iterator[_Passes]:
 
 
 def optimise(text: str) -> str:
-    """LLVM IR after LLVM's O2 pipeline, including the vectoriser of loops, or after a clean-up if loops are finished."""
+    """LLVM IR after LLVM's O2 pipeline with the vectoriser of loops, or after a clean-up if loops are finished."""
     with _parsed(text) as module:
         _optimise(module, is_finished=text.startswith(FINISHED))
         return str(module)

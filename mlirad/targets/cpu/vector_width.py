@@ -9,13 +9,14 @@ lose (docs/benchmarks.md). Products of small matrices, such as rotations, are sc
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, IntegerAttr, ModuleOp, ShapedType, i64
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS
 from mlirad.targets.cpu.emit.function import ops_in
@@ -40,11 +41,18 @@ def chosen_width(module: ModuleOp, otherwise: int) -> int:
 
 
 def _is_in_scalar_loop(op: Operation) -> bool:
-    """Whether it computes a scalar float inside a loop of the user's."""
+    """Whether it computes a scalar float from others, directly in a loop. A loop of the compiler's around nests moves
+    some, such as the sum of each row, but computes none."""
+    if not _has_float(op.operands) or not _has_float(op.results):
+        return False
     parent = op.parent_op()
     while parent is not None and parent.__class__ is scf.IfOp:
         parent = parent.parent_op()
-    return parent.__class__ in (scf.ForOp, scf.WhileOp) and any(isinstance(x.type, AnyFloat) for x in op.results)
+    return parent.__class__ in (scf.ForOp, scf.WhileOp)
+
+
+def _has_float(values: Iterable[SSAValue]) -> bool:
+    return any(isinstance(each.type, AnyFloat) for each in values)
 
 
 def _is_product(op: Operation) -> bool:
