@@ -3,8 +3,9 @@
 Reads: a module of stage `bufferized`. Writes: the attribute `mlirad.vector_bytes` of the module. Leaves: its ops.
 
 Arithmetic on the widest registers lowers the clock of many processors for some 50 to 100 microseconds, and takes a unit
-from scalars. Matrix products gain more from the width than that costs; scalar loops with a few sums between them only
-lose (docs/benchmarks.md). Products of small matrices, such as rotations, are scalars themselves.
+from scalars. Matrix products, and nests beside a few scalars, gain more from the width than that costs; scalar loops
+with a few sums between them only lose (docs/benchmarks.md). Products of small matrices, such as rotations, are scalars
+themselves.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _ATTRIBUTE = "mlirad.vector_bytes"
 def choose_width(module: ModuleOp, widest: int) -> int:
     """Bytes of a vector, at most `widest`; stored in the module."""
     ops = ops_in(module)
-    is_scalar = any(map(_is_in_scalar_loop, ops)) and not any(map(_is_product, ops))
+    is_scalar = not any(map(_is_product, ops)) and any(map(_has_only_scalars, _scalar_loops(ops)))
     chosen = min(widest, MODERATE) if is_scalar else widest
     module.attributes[_ATTRIBUTE] = IntegerAttr(chosen, i64)
     return chosen
@@ -40,15 +41,26 @@ def chosen_width(module: ModuleOp, otherwise: int) -> int:
     return noted.value.data if isinstance(noted, IntegerAttr) else otherwise
 
 
-def _is_in_scalar_loop(op: Operation) -> bool:
-    """Whether it computes a scalar float from others, directly in a loop. A loop of the compiler's around nests moves
-    some, such as the sum of each row, but computes none."""
-    if not _has_float(op.operands) or not _has_float(op.results):
-        return False
+def _scalar_loops(ops: Iterable[Operation]) -> set[Operation]:
+    """The innermost loops around ops that compute a scalar float from others. A loop of the compiler's around nests
+    moves some, such as the sum of each row, but computes none."""
+    return {loop for op in ops if _has_float(op.operands) and _has_float(op.results) and (loop := _loop_around(op))}
+
+
+def _loop_around(op: Operation) -> Operation | None:
     parent = op.parent_op()
     while parent is not None and parent.__class__ is scf.IfOp:
         parent = parent.parent_op()
-    return parent.__class__ in (scf.ForOp, scf.WhileOp)
+    return parent if parent.__class__ in (scf.ForOp, scf.WhileOp) else None
+
+
+def _has_only_scalars(loop: Operation) -> bool:
+    """Whether scalars take much of the time of a loop. They take little beside nests, unless it is a loop in a loop and
+    the sizes of the nests vary: these are often as short as the rows of a triangle."""
+    nests = [op for op in ops_in(loop) if isinstance(op, GenericOp) and _is_long(op)]
+    if _loop_around(loop) is not None:
+        nests = [nest for nest in nests if all(_elements(value.type) >= 0 for value in nest.operands)]
+    return not nests
 
 
 def _has_float(values: Iterable[SSAValue]) -> bool:
@@ -62,6 +74,11 @@ def _is_product(op: Operation) -> bool:
     kinds = [kind.data for kind in op.iterator_types]
     if IteratorType.REDUCTION not in kinds or kinds.count(IteratorType.PARALLEL) < 2:
         return False
+    return _is_long(op)
+
+
+def _is_long(op: GenericOp) -> bool:
+    """Whether it becomes loops: a nest over few elements is straight-line code."""
     return any(not 0 <= _elements(value.type) <= MOST_ELEMENTS for value in op.operands)
 
 

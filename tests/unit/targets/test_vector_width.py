@@ -61,12 +61,49 @@ def _rotations_in_a_recurrence(x):
     return np.sum(frame) + np.sum(x * x)
 
 
+def _copies(x):
+    """Numbers are moved in the loop, not computed. So are the sums of rows where stencils run together."""
+    y = np.zeros_like(x)
+    for i in range(x.shape[0] - 1):
+        y[i] = x[i + 1]
+    return np.sum(y * y)
+
+
+def _rows_and_numbers(x):
+    """The nests of each trip take more time than its numbers, although their sizes change."""
+    total = 1.0
+    for i in range(1, x.shape[0]):
+        total = 0.5 * total + np.sum(x[:i] * x[i])
+    return total
+
+
+def _columns_and_numbers(x):
+    a = np.outer(x, x)
+    for i in range(4):
+        for j in range(4):
+            a[i] -= a[j] * (np.sum(a[i] * a[j]) / (i + 2.0))
+    return np.sum(a)
+
+
+def _triangle(x):
+    """Short rows and numbers in turns, as in factorisations of matrices."""
+    a = np.outer(x, x)
+    for i in range(x.shape[0]):
+        for j in range(i):
+            a[i, j] = (a[i, j] - np.sum(a[i, :j] * a[j, :j])) / a[j, j]
+    return np.sum(a)
+
+
 @pytest.mark.parametrize(
     ("function", "is_wide"),
     [
         (_sums, True),
         (_steps_of_vectors, True),
         (_products_in_a_recurrence, True),
+        (_copies, True),
+        (_rows_and_numbers, True),
+        (_columns_and_numbers, True),
+        (_triangle, False),
         (_recurrence, False),
         (_recurrence_in_branches, False),
         (_newton, False),
