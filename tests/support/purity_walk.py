@@ -1,8 +1,10 @@
 """Calls every public callable in a kernel, twice, with everything that it may depend on changed in between.
 
 `python tests/support/purity_walk.py MODULE...` prints one line of JSON for each call that is not what plain Python
-gives, or refused at its line; `--page FILE` walks through everything and writes the summary. A process of its own: what
-a callable does to the process is part of the test.
+gives, or refused at its line; `--page FILE` walks through everything and writes the summary. With `--natively 4`, one
+call in four is compiled to native code, and the others are interpreted op by op once the frontend has built them: what
+is evaluated while compiling is the frontend's decision. A process of its own: what a callable does to the process is
+part of the test.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from typing import Any
 import numpy as np
 
 import mlirad
+from mlirad import stages
 from mlirad.errors import CompileError
+from mlirad.testing.interpreted import Interpreted
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -113,10 +117,11 @@ def is_same(a: Any, b: Any) -> bool:
 
 
 class Walk:
-    """The kernels of some calls, in a separate module, and their surroundings."""
+    """The kernels of some calls in a separate module, and their surroundings. One in `natively` becomes native code."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, natively: int = 1):
         self.folder = folder
+        self.natively = natively
         self.watch = Watch()
         self.space: dict[str, Any] = {}
         exec(callables.SURROUNDINGS, self.space)
@@ -137,11 +142,8 @@ class Walk:
 
     def run(self, names: Sequence[str]) -> Iterable[Verdict]:
         calls: list[str] = []
-        may_run: list[bool] = []
         for name in names:
-            made = list(callables.calls(name, self.accepts))
-            calls += made
-            may_run += [callables.may_run(name)] * len(made)
+            calls += callables.calls(name, self.accepts)
         lines = [callables.SURROUNDINGS]
         for number, call in enumerate(calls):
             lines.append(f"def kernel_{number}(x):\n    return {call}\n")
@@ -153,14 +155,12 @@ class Walk:
         sys.modules[path.stem] = module
         spec.loader.exec_module(module)
         for number, call in enumerate(calls):
-            yield self.verdict(
-                call,
-                getattr(module, f"kernel_{number}"),
-                callables.may_run(call.split("(")[0] if "(3)" not in call else call),
-            )
+            function = getattr(module, f"kernel_{number}")
+            kernel = mlirad.jit(function) if number % self.natively == 0 else Interpreted(function, stages.TENSOR)
+            may_run = callables.may_run(call.split("(")[0] if "(3)" not in call else call)
+            yield self.verdict(call, function, kernel, may_run)
 
-    def verdict(self, call: str, function: Any, may_run: bool) -> Verdict:
-        kernel = mlirad.jit(function)
+    def verdict(self, call: str, function: Any, kernel: Any, may_run: bool) -> Verdict:
         space = function.__globals__
         found = "refused"
         for start in callables.STARTS:
@@ -239,11 +239,11 @@ def parts() -> Mapping[str, list[str]]:
     return {**found, "methods 1": methods[:half], "methods 2": methods[half:]}
 
 
-def walk(names: Sequence[str]) -> list[Verdict]:
+def walk(names: Sequence[str], natively: int = 1) -> list[Verdict]:
     signal.signal(signal.SIGALRM, _too_long)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        return list(Walk(Path(folder)).run(names))
+        return list(Walk(Path(folder), natively).run(names))
 
 
 PAGE = """# Callables with hidden state: what has been run
@@ -276,12 +276,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*")
     parser.add_argument("--page", type=Path)
+    parser.add_argument("--natively", type=int, default=1, metavar="N")
     given = parser.parse_args()
     all_parts = parts()
     target = given.page and given.page.resolve()
     count: dict[str, collections.Counter[str]] = {}
     for part in given.parts or all_parts:
-        verdicts = walk(all_parts[part])
+        verdicts = walk(all_parts[part], given.natively)
         tally = count.setdefault(part.split()[0], collections.Counter())
         tally.update({"callables": len(all_parts[part]), "calls": len(verdicts)})
         tally.update(verdict.how for verdict in verdicts)
