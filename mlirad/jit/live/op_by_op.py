@@ -24,6 +24,7 @@ from mlirad.errors import CompileError
 from mlirad.evaluator.evaluator import Evaluator
 from mlirad.evaluator.watch import Watch
 from mlirad.frontend.aliases import Alias
+from mlirad.frontend.build import Built
 from mlirad.jit.compilation import build_for, specialized
 from mlirad.jit.specialization import Specialization
 from mlirad.options import Options
@@ -109,23 +110,21 @@ class Interpreted:
         captures: Sequence[Capture] = (),
     ) -> Specialization:
         """The module that `mlirad.jit` would compile, verified after each stage."""
-        try:
-            return self._built(asked, leaves, aliases, captures, shares_calls=True)
-        except CompileError:
-            return self._built(asked, leaves, aliases, captures, shares_calls=False)
 
-    def _built(
-        self,
-        asked: Signature,
-        leaves: Sequence[Any],
-        aliases: Mapping[int, Alias] | None,
-        captures: Sequence[Capture],
-        *,
-        shares_calls: bool,
-    ) -> Specialization:
-        built, signature = build_for(
-            self.function, asked, leaves, self.options, aliases, captures, shares_calls=shares_calls
-        )
+        def build(shares_calls: bool) -> tuple[Built, Signature]:
+            return build_for(self.function, asked, leaves, self.options, aliases, captures, shares_calls=shares_calls)
+
+        built, signature = build(True)
+        has_shared_calls = built.has_shared_calls  # the module is consumed
+        try:
+            return self._finished(built, asked, signature, is_aliased=aliases is not None)
+        except CompileError:
+            if not has_shared_calls:
+                raise
+            built, signature = build(False)
+            return self._finished(built, asked, signature, is_aliased=aliases is not None)
+
+    def _finished(self, built: Built, asked: Signature, signature: Signature, *, is_aliased: bool) -> Specialization:
         module = built.module
         verify(module)
         # An observer wants to see the trips of loops.
@@ -143,7 +142,7 @@ class Interpreted:
             signature,
             InterpretedArtifact(module, None if self.watch is None else partial(self.watch, built)),
             recompile,
-            aliases is not None,
+            is_aliased,
         )
 
 
