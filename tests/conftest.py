@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import NoReturn
 
+import forked_scripts
 import hypothesis
 import pytest
 
@@ -97,6 +98,12 @@ def mlir_opt() -> Callable[..., str]:
         return done.stdout
 
     return run
+
+
+@pytest.fixture(scope="session")
+def scripts() -> Iterator[forked_scripts.Scripts]:
+    with forked_scripts.started() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -30,16 +30,18 @@ for name in ("HOME", "MLIRAD_CI"):
         config.environment[name] = os.environ[name]
 config.environment["MLIRAD_CACHE"] = "0"
 
-# `python` is this interpreter. `mlirad-opt` is a process for each command, forked from one that has imported it.
+# Each command is a process of its own, forked from one that has imported: mlirad-opt, or python for a script.
 support = root / "support"
 folder = tempfile.mkdtemp(prefix="mlirad-lit-")
 atexit.register(shutil.rmtree, folder, ignore_errors=True)
-place = str(Path(folder, "socket"))
-server = subprocess.Popen(
-    [sys.executable, str(support / "forked_opt.py"), place], stdin=subprocess.PIPE, env=config.environment
-)
-while not Path(place).exists() and server.poll() is None:
+servers = {}
+for command, script in {"mlirad-opt": "forked_opt.py", "python": "forked_scripts.py"}.items():
+    place = str(Path(folder, command))
+    # It ends with the pipe, and so with this process.
+    servers[place] = subprocess.Popen(
+        [sys.executable, str(support / script), place], stdin=subprocess.PIPE, env=config.environment
+    )
+    ask = f"{sys.executable} -ISE {support / 'ask_forked_opt.py'} {place}"
+    config.substitutions.append((rf"(?<![\w/.-]){command}(?![\w.-])", ask))
+while any(not Path(place).exists() and server.poll() is None for place, server in servers.items()):
     time.sleep(0.01)
-ask = f"{sys.executable} -ISE {support / 'ask_forked_opt.py'} {place}"
-config.substitutions.append((r"(?<![\w/.-])mlirad-opt(?![\w.-])", ask))
-config.substitutions.append((r"(?<![\w/.-])python(?![\w.-])", sys.executable))

@@ -1,4 +1,4 @@
-"""The command that lit runs for `mlirad-opt`: asks `forked_opt.py` with its arguments and streams, ends as it does.
+"""The command that lit runs for `mlirad-opt` and `python`: asks the process that forks them, and ends as they do.
 
 Reads: the socket's path, and the arguments. Writes: nothing. Leaves: the exit code; 1 if the other process crashes.
 """
@@ -13,4 +13,4 @@ asked.connect(sys.argv[1])
 command = {"arguments": sys.argv[2:], "folder": os.getcwd(), "environment": dict(os.environ)}
 socket.send_fds(asked, [json.dumps(command).encode()], [0, 1, 2])
 code = asked.recv(1)
-sys.exit(code[0] if code else "mlirad-opt crashed")
+sys.exit(code[0] if code else "the forked process crashed")

@@ -17,20 +17,20 @@ import socket
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 from mlirad.opt import main
 
 
-def serve(place: str) -> None:
-    """Answers until the standard input ends, which the process that started this one holds open."""
+def serve(place: str, program: str, run: Callable[[], object]) -> None:
+    """Answers until the standard input ends, which the process that started this one holds open.
+
+    run: the program, which takes its arguments from `sys.argv`.
+    """
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listening.bind(place)
     listening.listen(64)
-    empty = Path(f"{place}.mlir")
-    empty.write_text("module {}")
-    main([str(empty), "-o", os.devnull])  # what every run imports; a pass imports the rest in its own process
-    gc.disable()  # a process that ends after a second collects no garbage
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel removes the children that have ended
     threading.Thread(target=end_with_input, daemon=True).start()
@@ -38,7 +38,7 @@ def serve(place: str) -> None:
         asked, _ = listening.accept()
         if os.fork() == 0:
             listening.close()
-            answer(asked)
+            answer(asked, program, run)
 
 
 def end_with_input() -> None:
@@ -46,7 +46,7 @@ def end_with_input() -> None:
     os._exit(0)
 
 
-def answer(asked: socket.socket) -> None:
+def answer(asked: socket.socket, program: str, run: Callable[[], object]) -> None:
     """Runs one command, in a child that ends with it."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     text, streams, _, _ = socket.recv_fds(asked, 1 << 20, 3)
@@ -57,9 +57,9 @@ def answer(asked: socket.socket) -> None:
     os.chdir(command["folder"])
     os.environ.clear()
     os.environ.update(command["environment"])
-    sys.argv = ["mlirad-opt", *command["arguments"]]
+    sys.argv = [program, *command["arguments"]]
     try:
-        code = main()
+        code = run()
     except SystemExit as ended:
         if isinstance(ended.code, str):
             print(ended.code, file=sys.stderr)
@@ -72,9 +72,18 @@ def answer(asked: socket.socket) -> None:
         sys.stderr.flush()
     except BrokenPipeError:
         code = code or 1
-    asked.send(bytes([code or 0]))
+    asked.send(bytes([code if isinstance(code, int) else 0]))
     os._exit(0)
 
 
+def begin(place: str) -> None:
+    """Import what every run of `mlirad-opt` imports; a pass imports the rest in its own process."""
+    empty = Path(f"{place}.mlir")
+    empty.write_text("module {}")
+    main([str(empty), "-o", os.devnull])
+    gc.disable()  # a process that ends after a second collects no garbage
+
+
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    begin(sys.argv[1])
+    serve(sys.argv[1], "mlirad-opt", main)

@@ -3,23 +3,47 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forked_scripts import Scripts
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def run_script(path: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, str(path), *arguments], capture_output=True, text=True, cwd=ROOT, timeout=600, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+RunScript = Callable[..., str]
+
+
+@pytest.fixture
+def run_script(scripts: Scripts) -> RunScript:
+    """Gives what a script prints, if it ends with 0."""
+
+    def run(path: Path, *arguments: str) -> str:
+        done = scripts.run(path, *arguments, folder=ROOT, seconds=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("code", "wanted"),
+    [
+        ("import sys; sys.exit(3)", (3, "")),
+        ("import sys; sys.exit('wrong')", (1, "wrong")),
+        ("assert 1 == 2, 'unequal'", (1, "AssertionError: unequal")),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", (-1, "")),
+        ("while True: pass", (-1, "")),
+    ],
+)
+def test_scripts_that_fail_are_seen(code: str, wanted: tuple[int, str], tmp_path: Path, scripts: Scripts) -> None:
+    path = tmp_path / "fails.py"
+    path.write_text(f"print('before', flush=True)\n{code}\n")
+    done = scripts.run(path, folder=tmp_path, seconds=3)
+    assert (done.returncode, done.stderr.strip().rpartition("\n")[2], done.stdout) == (*wanted, "before\n")
 
 
 IS_FULL = bool(os.environ.get("MLIRAD_FULL"))
@@ -36,7 +60,7 @@ EXAMPLES = [pytest.param(path, id=path.stem, marks=marks(path)) for path in sort
 
 
 @pytest.mark.parametrize("path", EXAMPLES)
-def test_example(path: Path) -> None:
+def test_example(path: Path, run_script: RunScript) -> None:
     text = path.read_text()
     if "from sklearn" in text or "from lenet_digits" in text:
         pytest.importorskip("sklearn", reason="scikit-learn, of the extra `examples`, is not installed")
@@ -58,7 +82,7 @@ def pixels(path: Path) -> np.ndarray:
     return rows[:, 1:] / 255
 
 
-def test_the_gallery_is_what_its_generator_writes() -> None:
+def test_the_gallery_is_what_its_generator_writes(run_script: RunScript) -> None:
     before = (ROOT / "docs" / "gallery.md").read_text()
     run_script(ROOT / "examples" / "pictures" / "gallery.py", "--page")
     assert (ROOT / "docs" / "gallery.md").read_text() == before, "run python examples/pictures/gallery.py"
@@ -69,12 +93,12 @@ def test_the_gallery_is_what_its_generator_writes() -> None:
 
 
 @pytest.mark.full
-def test_lenet_in_both_modes_of_mindspore() -> None:
+def test_lenet_in_both_modes_of_mindspore(run_script: RunScript) -> None:
     pytest.importorskip("sklearn", reason="scikit-learn, of the extra `examples`, is not installed")
     assert run_script(ROOT / "examples" / "lenet" / "lenet_mindspore.py").strip()
 
 
-def test_benchmark_beside_peers() -> None:
+def test_benchmark_beside_peers(run_script: RunScript) -> None:
     told = run_script(ROOT / "benchmarks" / "peers.py", "log_sum_exp", "--small", "--memory", "--budget", "0.01")
     header, _, row, _, _, mean = [line.strip("| ").split(" | ") for line in told.splitlines()]
     column = dict(zip(header, row, strict=True))
@@ -84,7 +108,7 @@ def test_benchmark_beside_peers() -> None:
     assert "geometric mean" in mean[0]
 
 
-def test_growth_benchmark() -> None:
+def test_growth_benchmark(run_script: RunScript) -> None:
     told = run_script(ROOT / "benchmarks" / "growth.py", "recurrence", "newton_each", "--operations", "5e3")
     header, _, *rows = [line.strip("| ").split(" | ") for line in told.splitlines()]
     assert [row[:2] for row in rows] == [["recurrence", "1,000"], ["newton_each", "5,000"]]
@@ -94,7 +118,7 @@ def test_growth_benchmark() -> None:
         assert float(column["largest difference"]) < 1e-12
 
 
-def test_the_page_on_modes_says_what_they_cost() -> None:
+def test_the_page_on_modes_says_what_they_cost(run_script: RunScript) -> None:
     page = (ROOT / "docs" / "forward-and-reverse.md").read_text()
     *_, first, second = run_script(ROOT / "benchmarks" / "cost_of_modes.py", "--sizes", "1x1", "8x8").splitlines()
     assert f"{first}\n" in page

@@ -6,11 +6,10 @@ The Python of the manuals in docs/ runs as well, and docs/api.md has an example 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked_scripts import Scripts
 
 import mlirad
 
@@ -36,13 +35,11 @@ PAGES = ("README.md", *(f"docs/{name}.md" for name in MANUALS))
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_python_blocks_run_and_print_what_they_say(page: str, tmp_path: Path) -> None:
+def test_python_blocks_run_and_print_what_they_say(page: str, tmp_path: Path, scripts: Scripts) -> None:
     code = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL))
     script = tmp_path / "readme.py"
     script.write_text(code)
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, cwd=ROOT, timeout=300, check=False
-    )
+    done = scripts.run(script, folder=ROOT, seconds=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == expected_output(code)
     assert expected_output(code)
