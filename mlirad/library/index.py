@@ -7,6 +7,8 @@ FUNCTIONS: dict[str, str] = {
     "_operator.indexOf": "python.accessors:index_of",
     "_operator.length_hint": "python.accessors:length_hint",
     "builtins.filter": "python.iteration_tools:filter_",
+    "collections.defaultdict": "python.containers:defaultdict_of",
+    "collections.deque": "python.containers:deque_of",
     "itertools.accumulate": "python.iteration_tools:accumulate",
     "itertools.chain": "python.iteration_tools:chain",
     "itertools.combinations": "python.iteration_tools:combinations",

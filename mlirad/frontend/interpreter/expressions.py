@@ -33,6 +33,7 @@ from mlirad.frontend.program import purity
 from mlirad.frontend.values.traced import is_static
 from mlirad.frontend.values.values import Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.library.python import builtin
+from mlirad.library.python.containers import DefaultDict
 
 UFUNCS: dict[type[ast.operator], np.ufunc] = {
     ast.Add: np.add,
@@ -284,9 +285,14 @@ def visit_dict(context: Context, node: ast.Dict) -> Value:
 
 
 def dict_entry(context: Context, value: Value) -> Entry:
+    """The entry of a dict, or of the one in a `defaultdict`."""
     value = context.use(value)
-    if isinstance(value, Object) and (entry := storage.entry_of(context, value)).kind is dict:
-        return entry
+    if isinstance(value, Object):
+        entry = storage.entry_of(context, value)
+        if entry.kind is DefaultDict:
+            return dict_entry(context, entry.items[entry.keys.index("stored")])
+        if entry.kind is dict:
+            return entry
     raise context.refusal(f"** needs a dict here, not {kind_of(value)}")
 
 

@@ -29,7 +29,11 @@ from mlirad.frontend.values.traced import Traced, as_operand, of_array, require_
 from mlirad.frontend.values.value_parts import inside
 from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.frontend.values.views import view_contents
+from mlirad.library.python.containers import Deque
 from mlirad.library.python.iterators import Flat
+
+_SEEN_AS = {Flat: "line", Deque: "items"}
+"""Classes of the library whose objects NumPy's functions take as arrays or lists, and the attribute that is one."""
 
 
 def entry_of(context: Context, value: Object) -> Entry:
@@ -143,8 +147,8 @@ def operand(context: Context, value: Value) -> Any:
             if entry.growth is not None:
                 return grown_lists.stacked(context, entry)
             entry = entry_of(context, value)
-            if entry.kind is Flat:
-                return operand(context, entry.items[entry.keys.index("line")])
+            if (name := _SEEN_AS.get(entry.kind)) is not None:
+                return operand(context, entry.items[entry.keys.index(name)])
             items = [operand(context, item) for item in entry.items]
             if entry.kind is dict:
                 return dict(zip(entry.keys, items, strict=True))

@@ -198,6 +198,19 @@ def take_out(xs: Any, place: int) -> None:
     xs.pop()
 
 
+def index_in(items: Any, x: Any) -> int:
+    """`xs.index(x)` for a list."""
+    for place, item in enumerate(items):
+        if item == x:
+            return place
+    raise ValueError("list.index(x): x not in list")
+
+
+def remove(xs: Any, x: Any) -> None:
+    """`xs.remove(x)` for a list."""
+    del xs[index_in(xs, x)]
+
+
 def insert(xs: Any, place: int, item: Any) -> None:
     """`xs.insert(place, item)` for a list."""
     length = len(xs)

@@ -32,6 +32,7 @@ from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, is_none, kind_of
 from mlirad.library.python import builtin
+from mlirad.library.python.containers import DefaultDict
 from mlirad.requests.marks_in_programs import checkpointed
 
 DECLARING = (accumulation, classes, operator_calls)
@@ -88,8 +89,13 @@ def builtin_zip(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> 
 
 @interprets(reversed)
 def builtin_reversed(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
-    if args and isinstance(value := context.use(args[0]), Lazy) and (value.used is not None or value.kind is iter):
+    value = context.use(args[0]) if args else None
+    if value is not None and (found := special_methods.special(context, value, "__reversed__")) is not None:
+        return found
+    if isinstance(value, Lazy) and (value.used is not None or value.kind is iter):
         raise DTypeError(f"{kind_of(value)} is not reversible", context.location)
+    if value is not None and special_methods.users_class(context, value) is not None and not isinstance(value, Tuple):
+        raise context.refusal("reversed() of an object without __reversed__ is not compiled", "write __reversed__")
     return iteration.iterator(context, reversed, args)
 
 
@@ -161,8 +167,8 @@ def builtin_dict(context: Context, args: tuple[Value, ...], kwargs: Keywords) ->
     items: dict[Any, Value] = {}
     if args:
         source = context.use(args[0])
-        if isinstance(source, Object) and storage.entry_of(context, source).kind is dict:
-            entry = storage.entry_of(context, source)
+        if isinstance(source, Object) and storage.kind_of_object(context, source) in (dict, DefaultDict):
+            entry = expressions.dict_entry(context, source)
             items = dict(zip(entry.keys, entry.items, strict=True))
         else:
             for pair in iteration.elements(context, source):

@@ -31,6 +31,7 @@ from mlirad.frontend.numpy import declarations, numpy_calls, view_functions
 from mlirad.frontend.values.traced import Traced, is_static
 from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value, is_none, kind_of
 from mlirad.library.python import builtin
+from mlirad.library.python.accessors import count_of
 
 
 def none_of(context: Context, kwargs: Keywords, what: str) -> None:
@@ -173,7 +174,7 @@ def sorted_by(context: Context, iterable: Value, key: Value, reverse: Value) -> 
     items = iteration.elements(context, iterable)
     is_reversed = bool(storage.static(context, reverse, "reverse= of sorted"))
     if is_none(key):
-        keys = items
+        keys = _first_items(items) or items
     else:
         context.push(key, *items)
         first = len(context.state.temps) - len(items)
@@ -198,6 +199,14 @@ def sorted_by(context: Context, iterable: Value, key: Value, reverse: Value) -> 
     return dispatch.call(context, Static(builtin.sorted_by_keys), given, {})
 
 
+def _first_items(items: Sequence[Value]) -> list[Value] | None:
+    """The first items of tuples, if these are known and all differ: `sorted(d.items())` compares no other."""
+    firsts = [item.items[0] for item in items if isinstance(item, Tuple) and item.items]
+    known = [first.value for first in firsts if isinstance(first, Static)]
+    is_decided = len(known) == len(items) and all(isinstance(each, str | int) for each in known)
+    return firsts if is_decided and len(set(known)) == len(known) else None
+
+
 def list_sort(context: Context, target: Object, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     if args or not kwargs.keys() <= {"key", "reverse"}:
         raise context.refusal("list.sort takes key= and reverse=")
@@ -205,6 +214,20 @@ def list_sort(context: Context, target: Object, args: tuple[Value, ...], kwargs:
     made = dispatch.call(context, Static(sorted), (target,), kwargs)
     context.pop()
     return changed_list(context, target, iteration.elements(context, made))
+
+
+def list_index(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
+    if len(args) != 1:
+        raise context.refusal("list.index takes one argument here", "slice the list: xs[start:].index(x)")
+    return dispatch.call(context, Static(builtin.index_in), (target, args[0]), {})
+
+
+def list_count(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
+    return dispatch.call(context, Static(count_of), (target, *args), {})
+
+
+def list_remove(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
+    return dispatch.call(context, Static(builtin.remove), (target, *args), {})
 
 
 def dict_get(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
@@ -255,6 +278,9 @@ _GROWN_METHODS: dict[str, _ListMethod] = {
     "pop": list_items.pop_element,
     "copy": grown_copy,
     "insert": grown_insert,
+    "index": list_index,
+    "count": list_count,
+    "remove": list_remove,
 }
 _LIST_METHODS: dict[str, _ListMethod] = {
     "append": lambda context, x, args: changed_list(context, x, [*storage.entry_of(context, x).items, args[0]]),
@@ -264,6 +290,9 @@ _LIST_METHODS: dict[str, _ListMethod] = {
     "copy": lambda context, x, args: context.new_list(storage.entry_of(context, x).items),
     "pop": list_pop,
     "insert": list_insert,
+    "index": list_index,
+    "count": list_count,
+    "remove": list_remove,
 }
 _DICT_METHODS: dict[str, _ListMethod] = {
     "keys": lambda context, x, args: Lazy(DICT_KEYS, (x,)),

@@ -13,7 +13,7 @@ from typing import cast
 from mlirad.frontend.interpreter import branches, conditions, dispatch, expressions, variables
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import answers
-from mlirad.frontend.interpreter.statements import assigning, augmented, imports, local_classes, raising
+from mlirad.frontend.interpreter.statements import assigning, augmented, deleting, imports, local_classes, raising
 from mlirad.frontend.join.frames import RESULT
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Bottom
@@ -22,10 +22,7 @@ from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.values import Static, Value
 
 _SPELLED = {"AsyncFunctionDef": "async def", "TryStar": "except*"}
-_ADVICE = {
-    ast.Delete: "only names can be deleted; use pop, or make a new list or dict",
-    ast.Global: "pass the value in and return it",
-}
+_ADVICE = {ast.Global: "pass the value in and return it"}
 
 
 @answers(dispatch.block)
@@ -132,10 +129,9 @@ def simple(context: Context, node: ast.stmt) -> None:
             raising.raise_statement(context, node)
         case ast.Assert():
             raising.assert_statement(context, node)
-        case ast.Delete(targets=targets) if all(isinstance(target, ast.Name) for target in targets):
+        case ast.Delete(targets=targets):
             for target in targets:
-                assert isinstance(target, ast.Name)
-                variables.unbind(context, target.id)
+                deleting.delete(context, target)
         case ast.Import():
             imports.import_modules(context, node)
         case ast.ImportFrom():

@@ -1,0 +1,216 @@
+"""`deque`, `defaultdict`, `del`, and methods of lists that search, beside Python's own."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlirad
+
+X = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+
+
+def is_as_in_python(function: Callable[..., Any], x: np.ndarray = X) -> None:
+    """The value, and the derivative along one direction, whose differences are exact up to rounding."""
+    value = mlirad.jit(function)(x.copy())
+    np.testing.assert_allclose(value, function(x.copy()), rtol=1e-13)
+    direction, step = np.linspace(0.4, 1.1, len(x)), 1e-6
+    slope = (function(x + step * direction) - function(x - step * direction)) / (2 * step)
+    np.testing.assert_allclose(mlirad.grad(function)(x.copy()) @ direction, slope, rtol=1e-6)
+    np.testing.assert_allclose(mlirad.jvp(function, (x.copy(),), (direction,))[1], slope, rtol=1e-6)
+
+
+METHODS = ("append", "appendleft", "extend", "extendleft", "pop", "popleft", "rotate", "reverse", "set", "delete")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_methods_of_deques(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    longest = [None, 3, 1, 0][seed]
+    calls = tuple((str(rng.choice(METHODS)), int(rng.integers(-3, 4))) for _ in range(14))
+
+    def f(x):
+        d = deque(x[:3], longest)
+        total = 0.0
+        for name, k in calls:
+            if name == "append":
+                d.append(x[k] * 2)
+            elif name == "appendleft":
+                d.appendleft(x[k] * 3)
+            elif name == "extend":
+                d.extend(x[:2])
+            elif name == "extendleft":
+                d.extendleft([x[k], x[0] * x[1]])
+            elif name == "rotate":
+                d.rotate(k)
+            elif name == "reverse":
+                d.reverse()
+            elif d and name == "pop":
+                total += d.pop() * k
+            elif d and name == "popleft":
+                total += d.popleft() * k
+            elif -len(d) <= k < len(d) and name == "set":
+                d[k] = d[k] * x[1]
+            elif -len(d) <= k < len(d) and name == "delete":
+                del d[k]
+        for place, v in enumerate(d):
+            total += (place + 1) * v
+        return total + len(d) + sum(a * b for a, b in zip(d, reversed(d), strict=True))
+
+    is_as_in_python(f)
+
+
+def test_a_window_over_a_loop() -> None:
+    def f(x):
+        window, found = deque(maxlen=3), []
+        for v in x:
+            window.append(v * v)
+            found.append(sum(window) / len(window))
+        return np.prod(np.array(found)) + np.mean(window)
+
+    is_as_in_python(f)
+
+
+def test_a_queue_whose_length_depends_on_data() -> None:
+    def f(x):
+        queue, seen, total = deque([0]), np.zeros(len(x)), 0.0
+        while queue:
+            i = queue.popleft()
+            if x[i] < 0.0 or seen[i] > 0.0:
+                continue
+            seen[i] = 1.0
+            total += x[i] * (i + 1)
+            for j in (2 * i + 1, 2 * i + 2):
+                if j < len(x):
+                    queue.append(j)
+        return total
+
+    is_as_in_python(f)
+    is_as_in_python(f, np.array([1.0, -2.0, 3.0, 4.0, 5.0]))
+
+
+def test_what_deques_refuse() -> None:
+    with pytest.raises(IndexError, match="pop from an empty deque"):
+        mlirad.jit(lambda x: deque(x[:0]).popleft())(X)
+    with pytest.raises(TypeError, match="sequence index must be integer"):
+        mlirad.jit(lambda x: sum(deque(x)[:2]))(X)  # pyright: ignore[reportArgumentType]  # as Python refuses
+    with pytest.raises(mlirad.CompileError, match=r"return list\(...\) of it"):
+        mlirad.jit(lambda x: deque(x))(X)
+    with pytest.raises(mlirad.CompileError, match=r"return dict\(...\) of it"):
+        mlirad.jit(lambda x: defaultdict(float, a=x))(X)
+
+
+def test_missing_items_of_a_defaultdict() -> None:
+    def f(x):
+        sums, groups, rows = defaultdict(float), defaultdict(list), defaultdict(lambda: np.zeros(2))
+        for k, v in enumerate(x):
+            sums[k % 2] += v
+        for name, v in zip("abab", x, strict=False):
+            groups[name].append(v)
+        for a, b in ((0, 1), (1, 2), (2, 0)):
+            rows[a] += x[a : a + 2]
+            rows[b] -= x[b : b + 2] ** 2
+        total = sums[0] * sums[1] + len(groups) + (7 in rows)
+        for _, found in sorted(groups.items(), reverse=True):
+            total = 2.0 * total + np.prod(found)
+        return total + sum(np.sum(rows[k]) for k in rows) + dict(sums)[1]
+
+    is_as_in_python(f)
+
+
+def test_del() -> None:
+    def f(x):
+        named = {"a": x[0], "b": x[1], "c": x[2]}
+        del named["b"]
+        known = [x[0], x[1], x[2], x[3], x[4]]
+        del known[1], known[-1]
+        del known[1:]
+        grown = []
+        for v in x:
+            if v > 1.5:
+                grown.append(v * v)
+        del grown[0], (grown[-1])
+        return sum(named.values()) * known[0] + len(known) + np.prod(np.array(grown))
+
+    is_as_in_python(f)
+
+
+def test_what_del_refuses() -> None:
+    def missing(x):
+        d = {"a": x}
+        del d["b"]
+        return d["a"]
+
+    def outside(x):
+        d = [x, x]
+        del d[2]
+        return d[0]
+
+    def of_array(x):
+        del x[0]
+        return x
+
+    with pytest.raises(KeyError, match="b"):
+        mlirad.jit(missing)(X)
+    with pytest.raises(IndexError, match="list assignment index out of range"):
+        mlirad.jit(outside)(X)
+    with pytest.raises(mlirad.CompileError, match="cannot be deleted"):
+        mlirad.jit(of_array)(X)
+
+
+def test_lists_that_are_searched() -> None:
+    def f(x):
+        squares = [v * v for v in x]
+        names = ["a", "b", "c"]
+        names.remove("b")
+        kept = []
+        for i in range(5):
+            if x[i] > 1.5:
+                kept.append(i)
+        kept.remove(2)
+        return x[squares.index(max(squares))] * squares[names.index("c")] + x[kept[1]] * names.count("a")
+
+    is_as_in_python(f)
+    with pytest.raises(ValueError, match="x not in list"):
+        mlirad.jit(lambda x: [x[0], x[1]].index(7.0))(X)
+
+
+class _Both:
+    """Goes one way forwards, and another way backwards."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __iter__(self):
+        return iter(self.x)
+
+    def __reversed__(self):
+        return iter(self.x[:2])
+
+
+class _Forwards:
+    def __init__(self, x):
+        self.x = x
+
+    def __iter__(self):
+        return iter(self.x)
+
+
+def test_reversed_asks_the_class() -> None:
+    def f(x):
+        total = 0.0
+        for v in reversed(_Both(x)):
+            total = 2.0 * total + v * v
+        return total
+
+    def backwards(x: Any) -> Any:
+        given: Any = _Forwards(x)
+        return sum(v for v in reversed(given))
+
+    is_as_in_python(f)
+    with pytest.raises(mlirad.CompileError, match="write __reversed__"):
+        mlirad.jit(backwards)(X)
