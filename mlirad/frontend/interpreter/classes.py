@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections
 import inspect
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, GeneratorType
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from mlirad.frontend.program import purity
 from mlirad.frontend.values.nep50 import agreed
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.traced import Traced, stand_in
-from mlirad.frontend.values.values import Closure, Lazy, Object, Ref, Static, Tuple, Value, kind_of
+from mlirad.frontend.values.values import Closure, GeneratorKind, Lazy, Object, Ref, Static, Tuple, Value, kind_of
+from mlirad.library.python import containers
 
 
 @interprets(isinstance)
@@ -40,7 +41,7 @@ def builtin_isinstance(context: Context, args: tuple[Value, ...], _kwargs: Keywo
         case Tuple():
             return Static(issubclass(value.kind, kinds))
         case Object():
-            return Static(issubclass(storage.kind_of_object(context, value), kinds))
+            return Static(issubclass(_shown(storage.kind_of_object(context, value)), kinds))
         case Closure() | Lazy() | Static() if (kind := class_of(context, value)) is not None:
             return Static(issubclass(kind, kinds))
     raise context.refusal(f"isinstance of {kind_of(value)} is not compiled")
@@ -91,12 +92,19 @@ def class_of(context: Context, value: Value) -> type | None:
         case Tuple():
             return value.kind
         case Object():
-            return storage.entry_of(context, value).kind
+            return _shown(storage.entry_of(context, value).kind)
         case Closure():
             return FunctionType
+        case Lazy() if isinstance(value.kind, GeneratorKind):
+            return GeneratorType
         case Lazy() if value.kind is not iter:
             return value.kind
     return None
+
+
+def _shown(kind: type) -> type:
+    """The class that the program knows, for a class of the library that replaces it."""
+    return getattr(kind, "stands_for", kind) if kind.__module__ == containers.__name__ else kind
 
 
 @interprets(callable)

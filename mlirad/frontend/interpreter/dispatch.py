@@ -82,8 +82,8 @@ def quantified(context: Context, node: ast.GeneratorExp, is_any: bool) -> Value:
 def _spelled(node: ast.expr) -> str:
     names = {
         "Await": "await",
-        "Yield": "yield",
-        "YieldFrom": "yield from",
+        "Yield": "yield inside `try` or `with`, or with a value sent to it,",
+        "YieldFrom": "yield from inside `try` or `with`, or as a value,",
         "Starred": "* here",
     }
     return names.get(type(node).__name__, type(node).__name__)

@@ -5,6 +5,7 @@ Reads: values. Writes: ops that compute an element. Leaves: values.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from collections.abc import Iterator
 from functools import partial
@@ -22,11 +23,24 @@ from mlirad.frontend.interpreter import dispatch, grown_lists, indices, special_
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import as_value
 from mlirad.frontend.numpy.python_integers import converted, require_fit
+from mlirad.frontend.program.source import Source
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.traced import NeedStatic, Traced, in_type, origins_of, visible
 from mlirad.frontend.values.value_parts import SIMPLE, inside
-from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, is_none, kind_of
+from mlirad.frontend.values.values import (
+    Closure,
+    Entry,
+    GeneratorKind,
+    Lazy,
+    Object,
+    Ref,
+    Static,
+    Tuple,
+    Value,
+    is_none,
+    kind_of,
+)
 from mlirad.frontend.values.views.view import View
 from mlirad.library.python import builtin
 from mlirad.library.spells import is_in_library
@@ -44,6 +58,25 @@ ITERATOR = type(iter([]))
 def is_generator(value: Value) -> bool:
     """Whether a value is a generator expression."""
     return isinstance(value, Lazy) and value.kind is iter
+
+
+def is_running(value: Value) -> bool:
+    """Whether a value is a generator that a function with `yield` has given."""
+    return isinstance(value, Lazy) and isinstance(value.kind, GeneratorKind)
+
+
+def generator(
+    context: Context, node: ast.FunctionDef, source: Source, parent: int | None, bound: dict[str, Value]
+) -> Value:
+    """The generator that a call of a function with `yield` gives."""
+    kind: Any = GeneratorKind(node, source, parent, tuple(bound))
+    function = () if parent is None else (Closure(node, parent, source, (), ()),)
+    return Lazy(kind, (*function, *bound.values()), context.new_list((Static(0),)))
+
+
+def collected(context: Context, value: Value) -> Value:
+    """The list of what a generator yields."""
+    return dispatch.call(context, Static(builtin.collected), (value,), {})
 
 
 def iterated(value: Lazy) -> tuple[Value, ...]:
@@ -121,6 +154,9 @@ def length_of(context: Context, value: Value) -> int | Traced:
                 return len(value.value)
         case Lazy() if value.kind is range:
             return length_of_range(context, value)
+        case Lazy() if is_running(value):
+            hint = "loop over it with for, or make a list of it: list(...)"
+            raise context.refusal("a generator cannot be used like this in a compiled function", hint)
         case Lazy() if value.kind in (zip, map):
             lengths = [length_of(context, part) for part in iterated(value)] or [0]
             shortest = min((x for x in lengths if not isinstance(x, Traced)), default=None)
@@ -169,8 +205,10 @@ def length_of_range(context: Context, value: Lazy) -> Traced:
 
 
 def spent(context: Context, value: Value) -> Value:
-    """The list of a generator, if a loop has put its values in one; otherwise the value itself."""
+    """The list of a generator, if a loop puts its values in one; otherwise the value itself."""
     value = context.use(value)
+    if is_running(value):
+        return collected(context, value)
     if isinstance(value, Lazy) and value.kind is iter and context.grown(value.parts[0]) is not None:
         return value.parts[0]
     return value
@@ -178,7 +216,8 @@ def spent(context: Context, value: Value) -> Value:
 
 def elements(context: Context, value: Value) -> tuple[Value, ...]:
     """All elements of an iterable with static length."""
-    value = consumed(context, value)
+    value = opened(context, value)
+    value = consumed(context, collected(context, value) if is_running(value) else value)
     length = length_of(context, value)
     if isinstance(length, Traced):
         raise NeedStatic(length.origins, "the number of elements")

@@ -66,12 +66,13 @@ def _places_of(_node: ast.AST) -> dict[str, SourceLocation]:
     return {}
 
 
-def source_of(function: FunctionType) -> Source:
-    """The source of a function. Raises UnsupportedSyntaxError if there is none, or if the function is a generator."""
+def source_of(function: FunctionType, may_yield: bool = False) -> Source:
+    """The source of a function. Raises UnsupportedSyntaxError if there is none, or if the function is a coroutine, or
+    if it is a generator and may be none."""
     code = function.__code__
     name = function.__qualname__
     location = SourceLocation(code.co_filename, code.co_firstlineno)
-    if code.co_flags & 0x2A0:  # generator, coroutine, async generator
+    if code.co_flags & (0x280 if may_yield else 0x2A0):  # generator, coroutine, async generator
         raise UnsupportedSyntaxError(f"{name} is a generator or a coroutine", location, "return an array or a list")
     found = _found(function)
     if found is not None:

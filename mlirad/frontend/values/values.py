@@ -154,6 +154,24 @@ class Lazy:
 
 
 @dataclass(frozen=True, eq=False)
+class GeneratorKind:
+    """The kind of the `Lazy` that a call of a function with `yield` gives: the function, where its free names are, and
+    the names of its arguments. The parts are a Closure, if it is one, and the arguments."""
+
+    node: ast.FunctionDef
+    source: Source
+    parent: int | None
+    names: tuple[str, ...]
+    __name__ = "generator"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GeneratorKind) and (self.node, self.parent) == (other.node, other.parent)
+
+    def __hash__(self) -> int:
+        return hash((self.node, self.parent))
+
+
+@dataclass(frozen=True, eq=False)
 class Partial:
     """`functools.partial`: a function and its first arguments."""
 

@@ -40,6 +40,56 @@ def _with_element(x: Any, place: Any) -> Any:
     return place, x[place]
 
 
+def collected(items: Any) -> Any:
+    """`list(items)` for a generator."""
+    found = []
+    for item in items:
+        found.append(item)  # noqa: PERF402  # this is what list() does
+    return found
+
+
+def enumerated(items: Any, start: Any) -> Any:
+    """`enumerate(items, start)` for a generator."""
+    number = start
+    for item in items:
+        yield number, item
+        number += 1
+
+
+def zipped(items: Any, before: Any, after: Any) -> Any:
+    """`zip(*before, items, *after)` for a generator among iterables that have a length."""
+    first, last = [_indexed(each) for each in before], [_indexed(each) for each in after]
+    place = 0
+    if all(len(each) > 0 for each in first):
+        for item in items:
+            if any(place >= len(each) for each in last):
+                return
+            yield (*[each[place] for each in first], item, *[each[place] for each in last])
+            place += 1
+            if any(place >= len(each) for each in first):
+                return
+
+
+def _indexed(items: Any) -> Any:
+    return items if isinstance(items, (np.ndarray, list, tuple, range)) else list(items)
+
+
+def any_of(items: Any) -> bool:
+    """any() of a generator, which stops early."""
+    for item in items:  # noqa: SIM110  # any() would call this function
+        if item:
+            return True
+    return False
+
+
+def all_of(items: Any) -> bool:
+    """all() of a generator."""
+    for item in items:  # noqa: SIM110
+        if not item:
+            return False
+    return True
+
+
 def sum_(items: Any, start: Any) -> Any:
     total = start
     for item in items:

@@ -6,6 +6,7 @@ objects are not returned: the caller would get another class.
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from typing import Any
 
 from mlirad.library.spells import spells
@@ -14,6 +15,7 @@ from mlirad.library.spells import spells
 class Deque:
     """`deque`: a list with a largest length."""
 
+    stands_for = deque
     returned_as = "list(...)"
 
     def __init__(self, iterable: Any, maxlen: Any):
@@ -108,6 +110,7 @@ def deque_of(iterable: Any = (), maxlen: Any = None) -> Deque:
 class DefaultDict:
     """`defaultdict`: a dict that makes missing items."""
 
+    stands_for = defaultdict
     returned_as = "dict(...)"
 
     def __init__(self, default_factory: Any, stored: Any):

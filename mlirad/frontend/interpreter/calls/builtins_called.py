@@ -71,12 +71,22 @@ def builtin_range(context: Context, args: tuple[Value, ...], _kwargs: Keywords) 
 @interprets(enumerate)
 def builtin_enumerate(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     iterable, *rest = args
-    return iteration.iterator(context, enumerate, (iterable, rest[0] if rest else kwargs.get("start", Static(0))))
+    start = rest[0] if rest else kwargs.get("start", Static(0))
+    if iteration.is_running(iterable := iteration.opened(context, iterable)):
+        return dispatch.call(context, Static(builtin.enumerated), (iterable, start), {})
+    return iteration.iterator(context, enumerate, (iterable, start))
 
 
 @interprets(zip)
 def builtin_zip(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     strict = storage.static(context, kwargs.get("strict", Static(False)), "strict=")
+    args = tuple(iteration.opened(context, arg) for arg in args)
+    running = [place for place, arg in enumerate(args) if iteration.is_running(arg)]
+    if len(running) == 1 and not strict:
+        (place,) = running
+        return dispatch.call(
+            context, Static(builtin.zipped), (args[place], Tuple(args[:place]), Tuple(args[place + 1 :])), {}
+        )
     if strict:
         args = tuple(map(partial(iteration.opened, context), args))
         lengths = {
@@ -136,6 +146,8 @@ def builtin_checkpointed(context: Context, _args: tuple[Value, ...], _kwargs: Ke
 
 @interprets(list)
 def builtin_list(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    if args and iteration.is_running(given := iteration.opened(context, args[0])):
+        return iteration.collected(context, given)
     if args and (grown := context.grown(filled := iteration.spent(context, args[0]))) is not None:
         return filled if isinstance(context.use(args[0]), Lazy) else grown_lists.copied_list(context, grown)
     return context.new_list(iteration.elements(context, args[0]) if args else ())
@@ -197,7 +209,9 @@ def ndenumerate(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> 
 
 @interprets(sum)
 def builtin_sum(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-    iterable, *rest = iteration.spent(context, args[0]), *args[1:]
+    # A generator may yield one array again and again, with other contents: the sum is taken while it runs.
+    first = iteration.opened(context, args[0])
+    iterable, *rest = first if iteration.is_running(first) else iteration.spent(context, first), *args[1:]
     loop = builtin.sum_
     if (grown := context.grown(iterable)) is not None and grown_lists.has_arrays(grown):
         require_elements(context, iterable, "sum() of no arrays: it is the number 0 in Python, which has no shape")
@@ -296,6 +310,11 @@ def builtin_all(context: Context, args: tuple[Value, ...], _kwargs: Keywords) ->
 
 
 def _quantified(context: Context, iterable: Value, loop: Any) -> Value:
+    iterable = iteration.opened(context, iterable)
+    if iteration.is_running(iterable):
+        return dispatch.call(
+            context, Static(builtin.any_of if loop is builtin.any_ else builtin.all_of), (iterable,), {}
+        )
     if isinstance(iterable, Lazy) and iterable.kind in (iter, map):
         raise context.refusal(
             f"any() and all() of {kind_of(iterable)} stop early in Python", "write a list: any([...])"

@@ -171,7 +171,11 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
     if callee is partial and args:
         return Partial(args[0], tuple(args[1:]), tuple(kwargs.items()))
     if callee is reduce and not kwargs:
-        if len(args) > 1 and isinstance(context.use(args[1]), Lazy):
+        is_running = len(args) > 1 and iteration.is_running(context.use(args[1]))
+        if is_running and len(args) == 2:
+            hint = "give reduce an initial value, or make a list of the generator: list(...)"
+            raise context.refusal("reduce() of a generator without an initial value is not compiled", hint)
+        if len(args) > 1 and isinstance(context.use(args[1]), Lazy) and not is_running:
             args = (args[0], Tuple(iteration.elements(context, args[1])), *args[2:])
         return dispatch.call(context, Static(builtin.reduce_ if len(args) == 2 else builtin.reduce_from), args, {})
     if callee is wraps:

@@ -16,6 +16,7 @@ from mlirad.frontend.interpreter.calls import needed_parameters, recursion, shar
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.recursions import Site
 from mlirad.frontend.program import libraries
+from mlirad.frontend.program.generator_bodies import is_generator_function
 from mlirad.frontend.program.source import FunctionNode, Source, source_of
 from mlirad.frontend.values.poison import Unresolved
 from mlirad.frontend.values.values import Closure, Entry, Tuple, Value
@@ -23,7 +24,7 @@ from mlirad.library.spells import is_hidden, is_in_library
 
 
 def inline_function(context: Context, function: FunctionType, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-    source = source_of(function)
+    source = source_of(function, may_yield=True)
     outside_objects.guard_code(context, function, source.code)
     return inline(context, source.node, source, None, args, kwargs, lambda name: default(context, function, name))
 
@@ -61,6 +62,8 @@ def inline(
         for value in (*args, *kwargs.values()):
             iteration.require_no_generator(context, value)
     bound = dict(sorted(bound_arguments(context, node.args, name, args, kwargs, default).items()))
+    if isinstance(node, ast.FunctionDef) and is_generator_function(node):
+        return iteration.generator(context, node, source, parent, bound)
     state, block = context.state.fork(), context.current_block
     caller = context.location if context.active and not is_hidden(source.filename) else None
     is_users = not libraries.is_of_library(source.function)
@@ -78,11 +81,15 @@ def inline(
 
 def run_comprehension(context: Context, node: ast.FunctionDef, items: Value) -> Value:
     """The value of a function that represents a comprehension of the running function."""
-    bound = {node.args.args[0].arg: items}
+    return run_rewritten(context, node, context.frame.source, context.frame.number, {node.args.args[0].arg: items})
+
+
+def run_rewritten(
+    context: Context, node: ast.FunctionDef, source: Source, parent: int | None, bound: dict[str, Value]
+) -> Value:
+    """The value of a function that the compiler has made from the program, for these arguments."""
     state, block = context.state.fork(), context.current_block
-    return recursion.entered(
-        context, Site(node, context.frame.source, context.frame.number, bound, state, block, block.last_op)
-    )
+    return recursion.entered(context, Site(node, source, parent, bound, state, block, block.last_op))
 
 
 def bound_arguments(

@@ -142,7 +142,8 @@ def grown_insert(context: Context, target: Object, args: tuple[Value, ...]) -> V
 
 
 def list_extend(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
-    if isinstance(iteration.length_of(context, args[0]), Traced):
+    added = iteration.opened(context, args[0])
+    if iteration.is_running(added) or isinstance(iteration.length_of(context, added), Traced):
         return dispatch.call(context, Static(builtin.extend), (target, args[0]), {})
     return changed_list(
         context, target, [*storage.entry_of(context, target).items, *iteration.elements(context, args[0])]

@@ -82,14 +82,14 @@ def listed_by(context: Context, node: Listing) -> Tuple | Object:
         iteration.require_no_generator(context, iterable)
         iterable = iteration.opened(context, iterable)
         context.push(iterable)
-        length = iteration.length_of(context, iterable)
+        length = None if iteration.is_running(iterable) else iteration.length_of(context, iterable)
     attempt = attempts.begin(context)
 
     def begin_again() -> Value:
         attempts.begin_again(context, attempt)
         return context.pop()
 
-    if not isinstance(length, Traced):
+    if isinstance(length, int):
         try:
             with known_facts.trial():
                 return Tuple(unrolled_items(context, node, context.pop(), length > MANY))
@@ -104,7 +104,7 @@ def listed_by(context: Context, node: Listing) -> Tuple | Object:
             filled = inlining.run_comprehension(context, as_function(node), iterable)
     except (CompileError, NeedStatic, PoisonUsed):
         # Elements of several types stay separate values, if their number is known.
-        if isinstance(length, Traced) or length <= MANY:
+        if not isinstance(length, int) or length <= MANY:
             raise
         return Tuple(unrolled_items(context, node, begin_again()))
     assert isinstance(filled, Object)
@@ -134,13 +134,14 @@ def comprehension(
     context: Context, node: ast.DictComp | ast.SetComp, parts: Sequence[Callable[[], Value]]
 ) -> tuple[Value, ...]:
     """The items of a comprehension, unrolled; its names are in a frame of their own."""
-    first = gone_through(context, node.generators[0].iter)
-    variables.enter(context, node)
     try:
+        first = gone_through(context, node.generators[0].iter)
+        variables.enter(context, node)
         made = _generate(context, node.generators, first, parts)
     except _NeedsLoop:
         what = "keys this dict" if isinstance(node, ast.DictComp) else "elements this set"
-        raise context.refusal(f"which {what} has would depend on data", "use arrays") from None
+        why = f"which {what} has would depend on data, or on a generator"
+        raise context.refusal(why, "use arrays, or write a loop") from None
     values = context.pop_many(made)
     variables.leave(context)
     return values
@@ -194,6 +195,9 @@ def gone_through(context: Context, node: ast.expr) -> Value:
     iterable = dispatch.expression(context, node)
     with context.at(node):
         iteration.require_no_generator(context, iterable)
+        iterable = iteration.opened(context, iterable)
+        if iteration.is_running(iterable):
+            raise _NeedsLoop
         return iteration.consumed(context, iterable)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from mlirad.frontend.interpreter import attempts, dispatch, iteration, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import runs
-from mlirad.frontend.interpreter.loops import fixpoint, unrolling
+from mlirad.frontend.interpreter.loops import fixpoint, generators, unrolling
 from mlirad.frontend.interpreter.loops.fixpoint import NoFixpoint
 from mlirad.frontend.interpreter.loops.unrolling import KINDS, Reason
 from mlirad.frontend.interpreter.statements import assigning
@@ -21,7 +21,7 @@ from mlirad.frontend.join.outcomes import Outcome
 from mlirad.frontend.program.scope import Names
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import NeedStatic
-from mlirad.frontend.values.values import Static, Value
+from mlirad.frontend.values.values import Lazy, Static, Value
 from mlirad.requests import marks_in_programs
 from mlirad.requests.marks_in_programs import require_checkpointing
 
@@ -32,6 +32,11 @@ def for_statement(context: Context, node: ast.For, after: Names) -> Outcome:
     iterable = dispatch.expression(context, over)
     with context.at(node.iter):
         iteration.require_no_generator(context, iterable)
+        iterable = iteration.opened(context, iterable)
+        if isinstance(iterable, Lazy) and iteration.is_running(iterable):
+            if checkpoint is not None:
+                raise context.refusal("a loop over a generator cannot be checkpointed", "checkpoint the loop inside it")
+            return generators.loop_over_generator(context, node, iterable, after)
         context.push(iteration.consumed(context, iterable))
         length = iteration.length_of(context, context.top())
     position = len(context.state.temps) - 1
