@@ -35,6 +35,7 @@ from mlirad.xdsl_support.prefetch import PrefetchOp
 
 NO_OVERFLOW_FLAGS = arith.IntegerOverflowAttr("none")
 _NEAREST = IntegerAttr(3, i32)  # the first-level cache
+_EQUAL = IntegerAttr(0, i64)
 
 
 _Result = TypeVar("_Result")
@@ -167,6 +168,9 @@ class LoopBuilder:
         if isinstance(a, int):
             return a - a % multiple
         return a if multiple == 1 else self._binary(arith.AndIOp, a, -multiple)
+
+    def is_zero(self, index: SSAValue) -> SSAValue:
+        return self.op(arith.CmpiOp, [index, self.value(0)], i1, predicate=_EQUAL)
 
     def _with_overflow(self, op_class: type[Operation], a: Index, b: Index) -> SSAValue:
         return self.op(op_class, [self.value(a), self.value(b)], INDEX, overflowFlags=NO_OVERFLOW_FLAGS)

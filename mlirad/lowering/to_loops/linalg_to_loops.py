@@ -7,6 +7,7 @@ once.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from math import copysign, prod
 
@@ -225,7 +226,10 @@ class _Lowering:
             has_own_tiles = self.after is not None or self.shared is None or not self.shared.is_for(nest.sizes)
             sizes, bytes = product.extents(nest), itemsize(product.c.element)
             is_by_threads = self.parallel or self.builder.is_shared
-            most = steps_at_once(sizes, bytes, is_large=self.is_large, is_by_threads=is_by_threads)
+            if self.is_large and has_own_tiles and cut is None and windows is None and not self.builder.is_shared:
+                most = sys.maxsize  # the first part of a sum is stored
+            else:
+                most = steps_at_once(sizes, bytes, is_large=self.is_large, is_by_threads=is_by_threads)
             if clear is not None and is_whole and needs_no_clear(product, nest, most, has_own_tiles):
                 self.is_first = True
                 erase(clear)

@@ -2,13 +2,15 @@
 
 Reads: sizes of blocks. Writes: scf.for, and scf.parallel for threads. Leaves: how panels are packed and multiplied.
 
-Columns of b are packed once, and multiplied by blocks of rows of a. Threads pack a block of columns together. Then each
-multiplies strips of rows by it. Each strip packs its rows in memory of its own.
+One thread packs a block of rows of a, then blocks of columns of b, and multiplies each by all of these rows. Threads
+pack a block of columns together. Then each multiplies strips of rows by it. Each strip packs its rows in memory of its
+own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from xdsl.ir import SSAValue
@@ -20,8 +22,10 @@ from mlirad.lowering.to_loops.products.product_blocks import DEPTH, STRIPS, Bloc
 _Range: TypeAlias = tuple[Index, Index]
 _Pack: TypeAlias = Callable[[_Range, Index], None]
 """Packs columns of the block that begins at a column."""
+_PackRows: TypeAlias = Callable[[_Range, Index], None]
+"""Packs rows, from a row of the slabs on."""
 _Multiply: TypeAlias = Callable[[_Range, _Range, Index], None]
-"""Packs rows, from a row of the slabs on, and multiplies them by the columns of a block."""
+"""Multiplies packed rows, which begin at a row of the slabs, by the columns of a block."""
 
 
 def slab_rows(blocks: Blocks, rows: Index, height: int) -> int:
@@ -31,26 +35,38 @@ def slab_rows(blocks: Blocks, rows: Index, height: int) -> int:
 
 
 def loops_over_blocks(
-    builder: LoopBuilder, blocks: Blocks, sizes: _Range, tile: tuple[int, int], pack: _Pack, multiply: _Multiply
+    builder: LoopBuilder,
+    blocks: Blocks,
+    sizes: _Range,
+    tile: tuple[int, int],
+    pack: _Pack,
+    pack_rows: _PackRows,
+    multiply: _Multiply,
 ) -> None:
     """sizes: the rows and the columns of the product; tile: those of a tile."""
     rows, columns = sizes
 
-    def row_blocks(here: _Range, there: _Range, slab: Index) -> None:
+    def row_blocks(here: _Range, block: Callable[[_Range], None]) -> None:
         def body(i: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            multiply((i, builder.minimum(builder.add(i, blocks.rows), here[1])), there, slab)
+            block((i, builder.minimum(builder.add(i, blocks.rows), here[1])))
             return ()
 
         builder.loop(*here, blocks.rows, (), body)
 
-    def block(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        there = first, builder.minimum(builder.add(first, blocks.columns), columns)
-        if blocks.strip is None:
-            pack(there, first)
-            row_blocks((0, rows), there, 0)
-        else:
-            in_strips(blocks.strip, there)
-        return ()
+    def column_blocks(block: Callable[[_Range], None]) -> None:
+        def body(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            block((first, builder.minimum(builder.add(first, blocks.columns), columns)))
+            return ()
+
+        builder.loop(0, columns, blocks.columns, (), body)
+
+    def all_columns(here: _Range) -> None:
+        def block(there: _Range) -> None:
+            pack(there, there[0])
+            multiply(here, there, 0)
+
+        pack_rows(here, 0)
+        column_blocks(block)
 
     def in_strips(strip: int, there: _Range) -> None:
         first, last = there
@@ -62,12 +78,20 @@ def loops_over_blocks(
 
         def multiply_strip(i: Index) -> None:
             slab = builder.multiply(builder.divide(i, strip), _rows_of_slab(blocks, tile[0]))
-            row_blocks((i, builder.minimum(builder.add(i, strip), rows)), there, slab)
+
+            def block(here: _Range) -> None:
+                pack_rows(here, slab)
+                multiply(here, there, slab)
+
+            row_blocks((i, builder.minimum(builder.add(i, strip), rows)), block)
 
         builder.parallel(builder.subtract(last, first), step, pack_part)
         builder.parallel(rows, strip, multiply_strip)
 
-    builder.loop(0, columns, blocks.columns, (), block)
+    if blocks.strip is None:
+        row_blocks((0, rows), all_columns)
+    else:
+        column_blocks(partial(in_strips, blocks.strip))
 
 
 def loops_over_panels(

@@ -25,6 +25,8 @@ STEPS_PER_ROW = 16
 """The steps of k after which the next row of c is fetched."""
 _SHORT, _WIDE = 32, 1 << 11
 """Sums of at most so many steps, and rows of at least so many bytes, take less time than writing the result."""
+_IN_ORDER = 1 << 20
+"""Up to so many bytes of b stay in the second-level cache while rows of the result are written."""
 _PAGE = 1 << 12
 """Rows of at least so many bytes lie in pages of their own: a panel of columns takes a line or two from each."""
 _FEW_ROWS = 16
@@ -44,8 +46,10 @@ _SCATTERED = 1 << 18
 """The same if a is not contiguous along k, so that each step of a tile reads another cache line."""
 _FEWEST_COLUMNS = 64
 """From this many columns of b on, it pays to pack a."""
-_ROWS_BYTES, _COLUMNS_BYTES = 1 << 18, 1 << 20
-"""The bytes of a block of a, and of one of b: together they fit in the second-level cache."""
+_ROWS_BYTES, _COLUMNS_BYTES = 1 << 21, 1 << 19
+"""The bytes of a block of a, and of one of b, which stays in the second-level cache while rows of a go by."""
+_STRIP_BYTES, _SHARED_BYTES = 1 << 18, 1 << 20
+"""The same if threads share a block of b: a thread's rows stay in its cache while columns of b go by."""
 _SHARED = 1 << 25
 """From so many multiplications by a block of b on, threads share them: far more work than to begin and to wait."""
 _NARROW = 1 << 10
@@ -88,7 +92,7 @@ def is_shared_in_blocks(sizes: tuple[Index, Index, Index], itemsize: int, *, is_
 
 def _multiplications(j: int, k: int, itemsize: int) -> int:
     """Those of a row of a by a block of b."""
-    return min(j, _COLUMNS_BYTES // (DEPTH * itemsize)) * min(k, DEPTH)
+    return min(j, _SHARED_BYTES // (DEPTH * itemsize)) * min(k, DEPTH)
 
 
 def has_few_columns(sizes: tuple[Index, Index, Index], lanes: int) -> bool:
@@ -112,7 +116,7 @@ def writes_rows_in_order(j: Index, k: Index, itemsize: int) -> bool:
     """Whether a result is written some whole rows at a time, because that takes longer than the sums."""
     if not (isinstance(j, int) and isinstance(k, int)):
         return False
-    return k <= _SHORT and j * itemsize >= _WIDE and j * k * itemsize <= _COLUMNS_BYTES
+    return k <= _SHORT and j * itemsize >= _WIDE and j * k * itemsize <= _IN_ORDER
 
 
 def reads_rows_in_order(sizes: tuple[Index, Index, Index], itemsize: int) -> bool:
@@ -142,8 +146,9 @@ def _has_long_rows(j: int, k: int, itemsize: int) -> bool:
 def blocks_of(i: Index, j: Index, rows: int, width: int, itemsize: int, *, is_by_threads: bool) -> Blocks:
     """Blocks that consist of whole tiles of `rows` rows and `width` columns."""
     assert isinstance(i, int) and isinstance(j, int)
-    most_rows = max(1, _ROWS_BYTES // (DEPTH * itemsize * rows)) * rows
-    most_columns = max(1, _COLUMNS_BYTES // (DEPTH * itemsize * width)) * width
+    bytes_of_rows, bytes_of_columns = (_STRIP_BYTES, _SHARED_BYTES) if is_by_threads else (_ROWS_BYTES, _COLUMNS_BYTES)
+    most_rows = max(1, bytes_of_rows // (DEPTH * itemsize * rows)) * rows
+    most_columns = max(1, bytes_of_columns // (DEPTH * itemsize * width)) * width
     strip = _round_up(-(-i // STRIPS), rows) if is_by_threads else None
     return Blocks(min(most_rows, strip or _round_up(i, rows)), min(most_columns, _round_up(j, width)), strip)
 

@@ -142,7 +142,7 @@ class ContractionEmitter:
         size, most = self.sizes[self.product.k], DEPTH if self.windows is None else self.windows.depth
         if self.is_by_rows:
             return FEW_STEPS
-        if self.is_first and isinstance(size, int):
+        if self.is_first and isinstance(size, int) and self.blocks is None:
             return size
         return min(size, most) if isinstance(size, int) else most
 
@@ -225,17 +225,29 @@ class ContractionEmitter:
             else:
                 self._panels(*columns, whole)
 
-        def multiply(rows: tuple[Index, Index], columns: tuple[Index, Index], slab: Index) -> None:
+        def pack_rows(rows: tuple[Index, Index], slab: Index) -> None:
+            packing.rows(Slabs(packed_rows, slab, self.rows, DEPTH), rows, (start, end), is_ragged=self.is_ragged)
+
+        def panels(rows: tuple[Index, Index], columns: tuple[Index, Index], slab: Index) -> None:
             def panel(j: Index, masks: Masks) -> None:
                 self.panel_row = place(j, columns[0]).row
                 self._rows(j, masks, start, end, rows)
 
             self.slab = slab
-            packing.rows(Slabs(packed_rows, slab, self.rows, DEPTH), rows, (start, end), is_ragged=self.is_ragged)
             self._panels(*columns, panel)
 
+        def rows_of_tiles(rows: tuple[Index, Index], columns: tuple[Index, Index], slab: Index) -> None:
+            def row_of_tiles(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                before = builder.divide(builder.subtract(first, rows[0]), self.rows)
+                here = (first, builder.minimum(builder.add(first, self.rows), rows[1]))
+                panels(here, columns, builder.add(slab, builder.multiply(before, DEPTH)))
+                return ()
+
+            builder.loop(*rows, self.rows, (), row_of_tiles)
+
         sizes = self.sizes[self.product.i], self.sizes[self.product.j]
-        loops_over_blocks(builder, blocks, sizes, (self.rows, self.width), pack, multiply)
+        multiply = rows_of_tiles if blocks.strip is None else panels
+        loops_over_blocks(builder, blocks, sizes, (self.rows, self.width), pack, pack_rows, multiply)
 
     def _packing(self) -> Packing:
         return Packing(self.builder, self.product, self.windows, self.subscripts, self.sizes[self.product.j])
@@ -359,14 +371,21 @@ class ContractionEmitter:
             self._prefetch_row(rows, columns, builder.divide(builder.subtract(first, start), STEPS_PER_ROW))
             return builder.loop(first, builder.minimum(builder.add(first, STEPS_PER_ROW), end), 1, values, step)
 
+        is_whole = self.is_first and isinstance(start, int)
         if windows is not None:
             totals = windows.sum(builder, (start, end), totals, step)
-        elif packed is None or self.is_first:
+        elif packed is None or is_whole:
             totals = builder.loop(start, end, 1, totals, step)
         else:
             totals = builder.loop(start, end, STEPS_PER_ROW, totals, steps)
-        if is_late and not self.is_first:
-            totals = [builder.op(arith.AddfOp, pair, type) for pair in zip(old(), totals, strict=True)]
+
+        def added() -> list[SSAValue]:
+            return [builder.op(arith.AddfOp, pair, type) for pair in zip(old(), totals, strict=True)]
+
+        if self.is_first and not isinstance(start, int):  # the first part of a sum is stored, the others are added
+            totals = builder.either(builder.is_zero(start), [type] * len(totals), lambda: totals, added)
+        elif is_late and not self.is_first:
+            totals = added()
         results = [self._result(*each) for each in zip(totals, points, masks_of, strict=True)]
         for result, place, mask in zip(results, places, masks_of, strict=True):
             builder.store(result, product.c.value, place, mask)
