@@ -152,7 +152,8 @@ def _is_everything(written: Subset, loops: list[scf.ForOp]) -> bool:
         if range.length != 1 or not moving:
             return False
         unused.remove(moving[0])
-    return True
+    # Other loops write the same elements again: they must not add to them again.
+    return written.change is Change.REPLACED or all(trip_count(each) == 1 for each in unused)
 
 
 def _goes_through(loop: scf.ForOp, start: int | SSAValue) -> bool:

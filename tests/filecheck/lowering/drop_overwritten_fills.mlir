@@ -175,3 +175,25 @@ func.func @added_elsewhere(%v: f64) -> (tensor<4xf64>, tensor<4xf64>) {
   }
   func.return %a, %b : tensor<4xf64>, tensor<4xf64>
 }
+
+// Each trip of the loop around adds to all elements again, so the additions stay.
+
+// CHECK-LABEL: func.func @added_again
+// CHECK:         nd.full
+// CHECK:         nd.add_at
+// CHECK:         func.return
+func.func @added_again(%v: f64) -> tensor<4xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %c4 = nd.constant {value = 4 : i64} : i64
+  %zero = nd.constant {value = 0.0 : f64} : f64
+  %zeros = nd.full %zero : f64 to tensor<4xf64>
+  %a = scf.for %j = %c0 to %c4 step %c1 iter_args(%x = %zeros) -> (tensor<4xf64>) : i64 {
+    %b = scf.for %i = %c0 to %c4 step %c1 iter_args(%y = %x) -> (tensor<4xf64>) : i64 {
+      %z = nd.add_at %v, %y[%i] : f64 into tensor<4xf64>
+      scf.yield %z : tensor<4xf64>
+    }
+    scf.yield %b : tensor<4xf64>
+  }
+  func.return %a : tensor<4xf64>
+}
