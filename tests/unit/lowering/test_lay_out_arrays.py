@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from pathlib import Path
-
 import numpy as np
 import pytest
+from adjoints_by_hand import program_of
 
 import mlirad
 from mlirad.lowering.layouts import sliced_arrays
@@ -186,9 +184,8 @@ def test_an_array_that_fails_in_the_middle_is_as_numpy_leaves_it() -> None:
 @pytest.mark.parametrize("name", ["gramschmidt", "adi", "vadv", "columns", "hand_tracking", "trisolve"])
 def test_programs_whose_arrays_are_all_transposed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it pays or not."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
     monkeypatch.setattr(sliced_arrays, "_PAYS", 0)
-    program = importlib.import_module(f"programs.{name}")
+    program = program_of(f"programs.{name}", monkeypatch)
     arguments = program.arguments(program.SIZES[0])
     ours, by_hand = mlirad.grad(program.loss, program.ARGNUMS)(*arguments), program.adjoint(*arguments)
     for found, expected in zip(

@@ -1,17 +1,13 @@
-"""The programs of `growth.py` and `peers.py`: our gradient is the adjoint written by hand, in Numba and in C."""
+"""The programs of `growth.py` and `peers.py`: our gradient is the adjoint written by hand for Numba."""
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from adjoints_by_hand import BENCHMARKS, program_of
 
 import mlirad
 
-BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 NAMES = sorted(
     f"{folder}.{path.stem}" for folder in ("programs", "workloads") for path in (BENCHMARKS / folder).glob("[!_]*.py")
 )
@@ -20,9 +16,7 @@ NAMES = sorted(
 @pytest.mark.parametrize("name", NAMES)
 def test_gradient_is_the_adjoint_by_hand(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without and with `fastmath=True`."""
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    program = importlib.import_module(name)
-    monkeypatch.delitem(sys.modules, name.partition(".")[0])
+    program = program_of(name, monkeypatch)
     arguments = program.arguments(program.SIZES[0])
     by_hand = program.adjoint(*arguments)
     for fastmath in (False, True):

@@ -1,0 +1,32 @@
+"""The programs of the benchmarks, with their adjoints by hand in Python instead of Numba.
+
+Reads: modules of `benchmarks/programs` and `benchmarks/workloads`. Writes: nothing. Leaves: modules of their own.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numba
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+def program_of(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module, such as `programs.adi`; its `adjoint` runs in Python.
+
+    At small sizes that takes a tenth of the time that Numba takes to compile it, and checks indices. `make full`
+    compiles all of them, and `test_examples.py` those that it measures.
+    """
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", not os.environ.get("MLIRAD_FULL"))
+    spec = importlib.util.spec_from_file_location(f"by_hand.{name}", BENCHMARKS / f"{name.replace('.', '/')}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)
+    spec.loader.exec_module(module)
+    return module
