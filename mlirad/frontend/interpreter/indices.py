@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.errors import StaticIndexError, StaticOverflowError, StaticZeroDivisionError
-from mlirad.frontend.interpreter import storage
+from mlirad.frontend.interpreter import dispatch, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.selectors import renumbered, selected_start
 from mlirad.frontend.numpy.result_strides import Asked, strides_as
@@ -169,6 +169,12 @@ def index_operand(context: Context, index: Value) -> Any:
         return tuple(index_operand(context, part) for part in index.items)
     if isinstance(index, Ref) and not index.shape:
         return context.read_scalar(index)
+    if isinstance(index, Static) and isinstance(index.value, range):
+        return list(index.value)
+    if isinstance(index, Lazy) and index.kind is range:
+        numbers = dispatch.call(context, Static(np.arange), index.parts, {})
+        assert isinstance(numbers, Ref)
+        return context.read(numbers)
     return storage.operand(context, index)
 
 

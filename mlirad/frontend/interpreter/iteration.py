@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 from collections.abc import Iterator
+from enum import EnumMeta
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -149,6 +150,8 @@ def length_of(context: Context, value: Value) -> int | Traced:
             raise context.refusal(text, "name its fields")
         case Ref() if value.ndim:
             return visible(value.shape[0])
+        case Static() if isinstance(value.value, EnumMeta):
+            return len(value.value)
         case Static() if isinstance(value.value, _SEQUENCES):
             with numpys_refusal():  # a range may be longer than any sequence
                 return len(value.value)
@@ -311,8 +314,11 @@ def iterator(context: Context, kind: type, parts: tuple[Value, ...]) -> Lazy:
 
 
 def opened(context: Context, value: Value) -> Value:
-    """The iterable of a loop: the result of `__iter__` for an object of a user's class, the rest of an iterator."""
+    """The iterable of a loop: the result of `__iter__` for an object of a user's class, the rest of an iterator, the
+    members of an Enum."""
     value = context.use(value)
+    if isinstance(value, Static) and isinstance(value.value, EnumMeta):
+        return Tuple(tuple(map(Static, value.value)))
     if (found := special_methods.special(context, value, "__iter__")) is not None:
         if special_methods.users_class(context, found) is not None:
             hint = "return iter(...) of a list or an array from __iter__"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from run_frontend import call, is_same
 
+import mlirad
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError
 
@@ -77,3 +78,16 @@ def test_random_indices(seed: int) -> None:
         return
     assert is_same(call(f, mine, *arrays), expected), text
     assert is_same(mine, its), text
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_ranges_are_index_arrays(size: int) -> None:
+    def f(x, n):
+        y = x * 2.0
+        y[range(2), range(2)] = x[range(2), [1, 0]]
+        y[range(2, -1, -2)] += 1.0
+        return y, x[range(n)], x[range(3), range(0, 6, 2)[:3]] if n == 3 else x[0]
+
+    x = np.arange(18.0).reshape(3, 6)
+    for found, wanted in zip(mlirad.jit(f)(x, size), f(x, size), strict=True):
+        np.testing.assert_array_equal(found, wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import re
 from collections.abc import Callable
 from typing import Any
@@ -99,3 +100,20 @@ def test_refusals(function: Callable[..., Any], text: str) -> None:
 def test_an_iterator_that_has_no_more() -> None:
     with pytest.raises(StopIteration):
         mlirad.jit(lambda x: next(iter(x[x > 1])))(X)
+
+
+class _Mode(enum.Enum):
+    FIRST = 1
+    SECOND = 2
+
+
+def test_members_of_an_enum() -> None:
+    def f(x):
+        total = 0.0
+        for mode in _Mode:
+            total += x[mode.value] * (2.0 if mode is _Mode.FIRST else 3.0)
+        named = {mode.name: x[mode.value] for mode in _Mode}
+        return total * len(_Mode) + named["SECOND"] + sum(x[mode.value] for mode in list(_Mode))
+
+    x = np.array([3.0, 4.0, 5.0])
+    assert mlirad.jit(f)(x) == f(x)

@@ -199,3 +199,24 @@ def test_what_cannot_be_an_operand_is_named() -> None:
 
     with pytest.raises(CompileError, match=r"a function cannot be an operand here|np\.frompyfunc is not"):
         mlirad.jit(filled)(X)
+
+
+def solved_where_free(x):
+    """As finite elements are written: the free unknowns are found, and the identity has a known size."""
+    free = np.setdiff1d(np.arange(3), [0])
+    a = np.outer(x, x) + np.eye(3)
+    u = np.zeros(3)
+    u[free] = np.linalg.solve(a[np.ix_(free, free)] + np.eye(2), x[free])
+    u[0] = np.linalg.solve(a[np.ix_(free, free)], np.ones(2))[1] + np.linalg.solve(np.eye(2) * 2, x[free])[0]
+    return u @ x
+
+
+def test_sizes_known_in_one_operand_of_a_solution() -> None:
+    x = np.array([2.0, 3.0, 4.0])
+    np.testing.assert_allclose(mlirad.jit(solved_where_free)(x), solved_where_free(x), rtol=1e-13)
+    steps = 1e-6 * np.eye(3)
+    slopes = [(solved_where_free(x + each) - solved_where_free(x - each)) / 2e-6 for each in steps]
+    np.testing.assert_allclose(mlirad.grad(solved_where_free)(x), slopes, rtol=1e-7)
+    for size in (1, 2, 4):
+        with pytest.raises(ValueError, match=r"mismatch in its core dimension|must have the size"):
+            mlirad.jit(lambda y, n=size: np.linalg.solve(np.eye(n), y[y > 1.0]))(x)
