@@ -156,6 +156,19 @@ def of_a_class(x):
     return sum(doubled) + sum(v * w for v, w in zip(doubled, x, strict=False)) + sum(v for v in doubled if v > 3)
 
 
+def generator_expressions(x):
+    y = x.copy()
+    total = 0.0
+    for k in (k for k in range(len(x)) if k != 2):
+        total += x[k] ** k
+    for v in (v * y[0] for v in y if v > 1.5):  # each is multiplied by the first element as it is then
+        y[0] += 0.25 * v
+        if y[0] > 40.0:
+            break
+        total += v
+    return total + y[0]
+
+
 def windows(items, n):
     window = deque(maxlen=n)
     for v in items:
@@ -180,6 +193,7 @@ def generators_of_generators(x):
         recursions,
         of_a_class,
         generators_of_generators,
+        generator_expressions,
     ],
     ids=lambda each: each.__name__,
 )

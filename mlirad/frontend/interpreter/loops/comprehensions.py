@@ -57,6 +57,11 @@ def visit_generatorexp(context: Context, node: ast.GeneratorExp) -> Value:
     return Lazy(iter, (listed_by(context, node),))  # pyright: ignore[reportArgumentType]  # `iter` is no class
 
 
+def require_no_walrus(context: Context, node: Listing) -> None:
+    if any(isinstance(each, ast.NamedExpr) for each in ast.walk(node)):
+        raise context.refusal(":= inside a comprehension is not compiled", "write a loop")
+
+
 @visits(ast.SetComp)
 def visit_setcomp(context: Context, node: ast.SetComp) -> Value:
     return expressions.set_of(context, comprehension(context, node, [lambda: dispatch.expression(context, node.elt)]))
@@ -97,8 +102,7 @@ def listed_by(context: Context, node: Listing) -> Tuple | Object:
             iterable = begin_again()
     else:
         context.pop()
-    if any(isinstance(each, ast.NamedExpr) for each in ast.walk(node)):
-        raise context.refusal(":= inside a comprehension is not compiled", "write a loop")
+    require_no_walrus(context, node)
     try:
         with known_facts.trial():
             filled = inlining.run_comprehension(context, as_function(node), iterable)
@@ -201,6 +205,17 @@ def gone_through(context: Context, node: ast.expr) -> Value:
         return iteration.consumed(context, iterable)
 
 
+def generator(context: Context, node: ast.GeneratorExp) -> Value:
+    """A generator that a for statement consumes: it runs while the loop does."""
+    first = node.generators[0].iter
+    iterable = dispatch.expression(context, first)
+    with context.at(first):
+        iteration.require_no_generator(context, iterable)
+    require_no_walrus(context, node)
+    function = as_generator(node)
+    return iteration.generator(context, function, context.frame.source, context.frame.number, {_ITEMS: iterable})
+
+
 @answers(dispatch.quantified)
 def quantified(context: Context, node: ast.GeneratorExp, is_any: bool) -> Value:
     first = node.generators[0].iter
@@ -221,6 +236,13 @@ def as_function(node: Listing) -> ast.FunctionDef:
     begin = _placed(ast.Assign([_name(_FILLED, ast.Store(), node.elt)], _placed(ast.List([], ast.Load()), node)), node)
     end = _placed(ast.Return(_name(_FILLED, ast.Load(), node.elt)), node)
     return _placed(ast.FunctionDef("listcomp", _ITEMS_ONLY, [begin, body, end], []), node)
+
+
+@once
+def as_generator(node: ast.GeneratorExp) -> ast.FunctionDef:
+    """The function with `yield` equivalent to a generator expression."""
+    body = _loops(node, _placed(ast.Expr(_placed(ast.Yield(node.elt), node.elt)), node.elt))
+    return _placed(ast.FunctionDef("genexpr", _ITEMS_ONLY, [body], []), node)
 
 
 @once

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from mlirad.frontend.interpreter import attempts, dispatch, iteration, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import runs
-from mlirad.frontend.interpreter.loops import fixpoint, generators, unrolling
+from mlirad.frontend.interpreter.loops import comprehensions, fixpoint, generators, unrolling
 from mlirad.frontend.interpreter.loops.fixpoint import NoFixpoint
 from mlirad.frontend.interpreter.loops.unrolling import KINDS, Reason
 from mlirad.frontend.interpreter.statements import assigning
@@ -29,7 +29,11 @@ from mlirad.requests.marks_in_programs import require_checkpointing
 @runs(ast.For)
 def for_statement(context: Context, node: ast.For, after: Names) -> Outcome:
     over, checkpoint = checkpointed(context, node.iter)
-    iterable = dispatch.expression(context, over)
+    if isinstance(over, ast.GeneratorExp):
+        with context.at(over):
+            iterable = comprehensions.generator(context, over)
+    else:
+        iterable = dispatch.expression(context, over)
     with context.at(node.iter):
         iteration.require_no_generator(context, iterable)
         iterable = iteration.opened(context, iterable)
