@@ -146,21 +146,23 @@ def _has_masks(element: Attribute) -> bool:
 
 
 def _vector_dimension(nest: Nest, body: Body, schedule: Schedule) -> int | None:
-    """The best dimension to fill vectors along: without gathers, then long, then not reduced, then innermost."""
+    """The best dimension to fill vectors along: without gathers and scatters, then long, then not reduced, then
+    innermost. Only functions pay for lanes that are read or written one by one."""
     best: tuple[tuple[int, ...], int] | None = None
     for rank, d in enumerate(schedule.order):
         if d in schedule.reduced and None in schedule.combiners:
             continue
         if d in schedule.reduced[:-1] and _is_in_order(schedule.combiners):
             continue
-        if any(d in out.dimensions and not out.is_unit(d) for out in nest.outputs):
+        scatters = sum(d in out.dimensions and not out.is_unit(d) for out in nest.outputs)
+        if scatters and (schedule.accumulated or body.cost < _HEAVY):
             continue
         gathers = sum(d in operand.dimensions and not operand.is_unit(d) for operand in nest.inputs)
         if gathers and body.cost < _HEAVY and d not in schedule.reduced:
             continue
         size = nest.sizes[d]
         length = min(size, TILE) if isinstance(size, int) else TILE
-        score = (-gathers, length, d not in schedule.reduced, rank)
+        score = (-gathers - 2 * scatters, length, d not in schedule.reduced, rank)
         if best is None or score > best[0]:
             best = score, d
     return best[1] if best else None

@@ -110,4 +110,33 @@ class PointEmitter:
         v = self.schedule.vector
         if v is not None and v in operand.dimensions and value.type != vector_of(operand.element, self.schedule.lanes):
             value = self.builder.splat(value, self.schedule.lanes)
-        self.builder.store(value, operand.value, self._place(operand), mask if v in operand.dimensions else None)
+        if v is None or v not in operand.dimensions:
+            self.builder.store(value, operand.value, self._place(operand))
+        elif operand.is_unit(v):
+            self.builder.store(value, operand.value, self._place(operand), mask)
+        else:
+            self._scatter(value, operand, v, is_masked=mask is not None)
+
+    def _scatter(self, value: SSAValue, operand: Operand, v: int, *, is_masked: bool) -> None:
+        """Write lanes one by one, up to the end; a whole vector without a loop."""
+        builder, first = self.builder, self.subscripts[v]
+
+        def one(lane: Index, _: Values = ()) -> Values:
+            self.subscripts[v] = builder.add(first, lane)
+            builder.store(builder.extract(value, lane, operand.element), operand.value, self._place(operand))
+            return ()
+
+        def up_to(end: Index) -> Values:
+            return builder.loop(0, end, 1, (), one)
+
+        def whole() -> Values:
+            with builder.unrolled():
+                return up_to(self.schedule.lanes)
+
+        if is_masked:
+            rest = builder.minimum(builder.subtract(self.nest.sizes[v], first), self.schedule.lanes)
+            missing = builder.subtract(self.schedule.lanes, rest)
+            builder.either(builder.is_zero(builder.value(missing)), [], whole, lambda: up_to(rest))
+        else:
+            whole()
+        self.subscripts[v] = first
