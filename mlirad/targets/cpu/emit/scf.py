@@ -15,7 +15,7 @@ from mlirad.targets.cpu.emit.descriptor import is_literal, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Phi, Rule
 from mlirad.targets.cpu.emit.llvm_types import llvm_type
 from mlirad.targets.cpu.emit.polling import STRIP, charge
-from mlirad.targets.cpu.emit.vectorized_loops import goes_across_rows
+from mlirad.targets.cpu.emit.vectorized_loops import goes_across_rows, goes_around_rows
 
 
 def _types(values: Sequence[SSAValue]) -> list[Attribute]:
@@ -186,12 +186,14 @@ def _loop_facts(e: FunctionEmitter, op: scf.ForOp) -> str:
     """Metadata of the back edge.
 
     Loops of vectors are finished, and improving them would take half of LLVM's time. Loops across rows are slower in
-    vectors, but may be unrolled.
+    vectors, but may be unrolled; loops around them may not.
     """
-    facts = ['!"llvm.loop.vectorize.enable", i1 false']
-    if op in e.vectorized:
+    facts: list[str] = []
+    if op in e.vectorized or goes_across_rows(op):
+        facts.append('!"llvm.loop.vectorize.enable", i1 false')
+    if op in e.vectorized or goes_around_rows(op):
         facts.append('!"llvm.loop.unroll.disable"')
-    elif not goes_across_rows(op):
+    if not facts:
         return ""
     loop = e.module.metadata_nodes(1 + len(facts))
     numbers = range(loop + 1, loop + 1 + len(facts))

@@ -9,6 +9,7 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import AnyFloat, MemRefType
 from xdsl.ir import Operation, SSAValue
 
+from mlirad.analysis.loops import trip_count
 from mlirad.targets.cpu.emit.function import FunctionEmitter
 from mlirad.xdsl_support.traversal import ops_of
 
@@ -52,6 +53,23 @@ def goes_across_rows(op: scf.ForOp) -> bool:
             moving.add(inner.results[0])
     return is_across
 
+
+def goes_around_rows(op: scf.ForOp) -> bool:
+    """Whether the loops directly inside a loop go across rows, and both together make too many trips to be unrolled.
+
+    LLVM would unroll the inner loop, and then the outer one, whose body is large enough by then.
+    """
+    inside = [inner for inner in ops_of(op.body.block) if isinstance(inner, scf.ForOp)]
+    return any(goes_across_rows(inner) and not _is_small(op, inner) for inner in inside)
+
+
+def _is_small(outer: scf.ForOp, inner: scf.ForOp) -> bool:
+    trips = trip_count(outer), trip_count(inner)
+    return trips[0] is not None and trips[1] is not None and trips[0] * trips[1] <= _UNROLLED
+
+
+_UNROLLED = 32
+"""How many trips two loops may make together, if LLVM may unroll both: small matrices stay in registers."""
 
 _SUBSCRIPTS = (arith.IndexCastOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
 """The ops that compute subscripts."""
