@@ -104,6 +104,7 @@ def is_tensor(type: Attribute) -> TypeGuard[TensorType[Any]]:
     return type.__class__ is TensorType  # no class extends it; isinstance on xDSL's abstract classes is slow
 
 
+@once
 def is_static(type: Attribute) -> bool:
     return all(size >= 0 for size in shape(type))
 
