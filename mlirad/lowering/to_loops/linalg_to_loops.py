@@ -226,7 +226,7 @@ class _Lowering:
             has_own_tiles = self.after is not None or self.shared is None or not self.shared.is_for(nest.sizes)
             sizes, bytes = product.extents(nest), itemsize(product.c.element)
             is_by_threads = self.parallel or self.builder.is_shared
-            if self.is_large and has_own_tiles and cut is None and windows is None and not self.builder.is_shared:
+            if self.is_large and cut is None and windows is None and not self.builder.is_shared:
                 most = sys.maxsize  # the first part of a sum is stored
             else:
                 most = steps_at_once(sizes, bytes, is_large=self.is_large, is_by_threads=is_by_threads)

@@ -1,14 +1,18 @@
 // RUN: mlirad-opt %s -p 'mlirad-linalg-to-loops' | filecheck %s
 
-// A product too large for the caches: blocks of b and of a are copied, and a tile reads a's rows side by side. c is read
-// when its tile is done. What is packed of a and b exceeds the first cache, so that a tile fetches it some steps ahead;
-// vectors of b that share a cache line are fetched once.
+// A product too large for the caches: rows of a are copied, then blocks of b, each of which is multiplied by all these
+// rows. A tile reads a's rows side by side, and the next tile has the next columns: c is accessed along its rows. c is
+// read when its tile is done. What is packed of a and b exceeds the first cache, so that a tile fetches it some steps
+// ahead; vectors of b that share a cache line are fetched once.
 // CHECK-LABEL: func.func @blocks
 // CHECK:       %[[ROWS:.*]] = memref.alloc() {{.*}} : memref<{{[0-9]+}}x6xf64>
 // CHECK:       %[[PANEL:.*]] = memref.alloc() {{.*}} : memref<{{[0-9]+}}x8xf64>
-// CHECK:       vector.store %{{.*}}, %[[PANEL]][
 // CHECK:       vector.load %a[{{.*}}] : memref<600x600xf64>, vector<6xf64>
 // CHECK:       vector.store %{{.*}}, %[[ROWS]][
+// CHECK:       vector.store %{{.*}}, %[[PANEL]][
+// CHECK:       scf.for %[[I:.*]] = {{.*}} {
+// CHECK:       scf.for %[[J:.*]] = {{.*}} {
+// CHECK:       scf.for {{.*}} = %[[I]] to {{.*}} {
 // CHECK-NOT:   %c[
 // CHECK:       scf.for {{.*}} iter_args
 // CHECK:         memref.prefetch"(%[[PANEL]],

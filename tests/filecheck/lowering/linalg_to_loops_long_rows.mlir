@@ -31,6 +31,7 @@ func.func @in_place(%a: memref<4x512xf64>, %b: memref<512x1024xf64>, %c: memref<
 // CHECK-DAG:   %[[WIDTH:.*]] = arith.constant 8 : index
 // CHECK:       memref.alloc() {{.*}} : memref<{{[0-9]+}}x6xf64>
 // CHECK:       %[[PANEL:.*]] = memref.alloc() {{.*}} : memref<{{[0-9]+}}x8xf64>
+// CHECK:       vector.store {{.*}} vector<6xf64>
 // CHECK:       scf.for %[[K:.*]] = {{.*}} step %[[ONE]] {
 // CHECK:         scf.for %[[J:.*]] = {{.*}} step %[[WIDTH]] {
 // CHECK:           vector.load %b[%[[K]], %[[J]]]

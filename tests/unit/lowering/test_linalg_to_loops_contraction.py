@@ -119,6 +119,18 @@ def test_a_cleared_result_is_only_written() -> None:
     np.testing.assert_array_equal(mlirad.jit(part)(a, b), part(a, b))
 
 
+def test_the_first_part_of_a_sum_in_blocks_is_stored() -> None:
+    """What the result's memory held, such as an earlier result, is not in the sum; also if products share tiles."""
+    a, b = RNG.integers(-8, 9, (600, 530)).astype(np.float64), RNG.integers(-8, 9, (600, 515)).astype(np.float64)
+    for function in (lambda a, b: (a.T @ b,), lambda a, b: (a.T @ b, b.T @ a)):
+        compiled = mlirad.jit(function)
+        for scale in (1.0, 3.0):
+            for ours, theirs in zip(compiled(scale * a, b), function(scale * a, b), strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+        text = compiled.lower(a, b).as_text("loops")
+        assert "linalg.fill" not in text and "scf.if" in text
+
+
 def test_products_in_blocks_share_tiles() -> None:
     """Rows of a and columns of b in blocks, by functions that several products call."""
     a, b = RNG.integers(-8, 9, (300, 530)).astype(np.float64), RNG.integers(-8, 9, (300, 131)).astype(np.float64)

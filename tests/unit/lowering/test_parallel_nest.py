@@ -62,6 +62,8 @@ def test_products_in_blocks_have_the_bits_of_one_thread(monkeypatch: pytest.Monk
         "_FEWEST_COLUMNS": 1,
         "_ROWS_BYTES": 3072,
         "_COLUMNS_BYTES": 4096,
+        "_STRIP_BYTES": 3072,
+        "_SHARED_BYTES": 4096,
         "_SHARED": 1,
         "_NARROW": 1,
     }

@@ -146,11 +146,14 @@ def _has_long_rows(j: int, k: int, itemsize: int) -> bool:
 def blocks_of(i: Index, j: Index, rows: int, width: int, itemsize: int, *, is_by_threads: bool) -> Blocks:
     """Blocks that consist of whole tiles of `rows` rows and `width` columns."""
     assert isinstance(i, int) and isinstance(j, int)
-    bytes_of_rows, bytes_of_columns = (_STRIP_BYTES, _SHARED_BYTES) if is_by_threads else (_ROWS_BYTES, _COLUMNS_BYTES)
-    most_rows = max(1, bytes_of_rows // (DEPTH * itemsize * rows)) * rows
-    most_columns = max(1, bytes_of_columns // (DEPTH * itemsize * width)) * width
-    strip = _round_up(-(-i // STRIPS), rows) if is_by_threads else None
-    return Blocks(min(most_rows, strip or _round_up(i, rows)), min(most_columns, _round_up(j, width)), strip)
+    step = DEPTH * itemsize
+    if is_by_threads:
+        strip = _round_up(-(-i // STRIPS), rows)
+        most_rows, most_columns = _STRIP_BYTES // (step * rows) * rows, _SHARED_BYTES // (step * width) * width
+        return Blocks(min(max(rows, most_rows), strip), min(most_columns, _round_up(j, width)), strip)
+    count = -(-i * step // _ROWS_BYTES)  # about equal blocks: each packs all of b again
+    most_columns = _COLUMNS_BYTES // (step * width) * width
+    return Blocks(_round_up(-(-i // count), rows), min(most_columns, _round_up(j, width)))
 
 
 def _round_up(size: int, unit: int) -> int:

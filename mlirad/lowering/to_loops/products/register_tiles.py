@@ -258,21 +258,17 @@ class ContractionEmitter:
         self, shared: SharedTiles, j: Index, masks: Masks, start: Index, end: Index, rows: tuple[Index, Index]
     ) -> None:
         builder, is_packed = self.builder, self.packed_rows is not None
-        is_late = self.is_late and not (is_packed or self.is_first)
-        tile = Tile(
-            self.element,
-            self.rows,
-            self.vectors,
-            self.lanes,
-            self.is_ragged,
-            any(masks),
-            is_packed,
-            self.is_first,
-            is_late,
-        )
+
+        def tile(*, is_first: bool) -> Tile:
+            kind = any(masks), is_packed, is_first, self.is_late and not (is_packed or is_first)
+            return Tile(self.element, self.rows, self.vectors, self.lanes, self.is_ragged, *kind)
+
         columns, depth = builder.subtract(self.sizes[self.product.j], j), builder.subtract(end, start)
         first, last = rows
-        most = min(last, ROWS) if isinstance(last, int) else self.blocks.rows if self.blocks is not None else ROWS
+        if self.blocks is not None:
+            most = self.rows if self.blocks.strip is None else self.blocks.rows
+        else:
+            most = min(last, ROWS) if isinstance(last, int) else ROWS
         work = 2 * most * self._depth() * self.vectors
 
         def body(i: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -282,7 +278,17 @@ class ContractionEmitter:
             views = views_of(
                 builder, self.product, self.subscripts, (i, j, start), (count, columns, depth), rows, panel
             )
-            shared.call(tile, builder, views, work, partial(self._fill, tile))
+
+            def call(*, is_first: bool) -> Sequence[SSAValue]:
+                kind = tile(is_first=is_first)
+                shared.call(kind, builder, views, work, partial(self._fill, kind))
+                return ()
+
+            if self.is_first and not isinstance(start, int):  # the first part of a sum is stored, the others are added
+                stored, added = partial(call, is_first=True), partial(call, is_first=False)
+                builder.either(builder.is_zero(start), [], stored, added)
+            else:
+                call(is_first=self.is_first)
             return ()
 
         if self.blocks is not None:
@@ -301,7 +307,7 @@ class ContractionEmitter:
         made = copy(self)
         made.product = Contraction(*operands, 0, 1, 2, ())
         made.builder, made.sizes, made.panel, made.subscripts = builder, sizes, None, {}
-        made.slab = 0
+        made.slab, made.is_first = 0, tile.is_first
         made.packed_rows = operands[0].value if tile.is_packed else None
         masks = [
             builder.mask(builder.subtract(sizes[1], v * self.lanes), self.lanes) if tile.is_masked else None
