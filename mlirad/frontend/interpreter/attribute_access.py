@@ -20,7 +20,7 @@ from mlirad.frontend.program.hidden_state import STRIDES
 from mlirad.frontend.program.hints import did_you_mean
 from mlirad.frontend.values.numpy_strides import is_unknown
 from mlirad.frontend.values.sizes import is_static
-from mlirad.frontend.values.traced import Traced, visible, visible_shape
+from mlirad.frontend.values.traced import NeedStatic, Traced, visible, visible_shape
 from mlirad.frontend.values.values import (
     Bound,
     Closure,
@@ -172,6 +172,8 @@ def number_attribute(context: Context, number: Traced, name: str) -> Value:
             raise context.refusal(message).as_raised(AttributeError)
         if name == "conjugate":
             return Bound(number, name)
+        if number.kind is int:
+            raise NeedStatic(number.origins, f"an int whose {name} is used")
         raise context.refusal(f"attribute {name!r} of a Python number is not compiled")
     size = number.dtype.itemsize
     static: dict[str, Any] = {"ndim": 0, "size": 1, "dtype": number.dtype, "itemsize": size, "nbytes": size}

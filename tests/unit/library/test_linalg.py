@@ -379,3 +379,14 @@ def test_jacobians_of_solutions_factor_once() -> None:
     assert "tensor<5x3x3xf64>" not in kernel.lower(A, np.ones((5, 3))).as_text("optimized")
     right = np.arange(15.0).reshape(5, 3)
     np.testing.assert_allclose(kernel(A, right), LA.solve(A, right.T).T, rtol=1e-13)
+
+
+def test_powers_given_as_arguments() -> None:
+    def f(a, n):
+        return np.sum(LA.matrix_power(a, n)) + n.bit_length()
+
+    a = np.array([[0.5, 0.25], [0.75, 1.5]])
+    for n in (-2, 0, 1, 3, 6):
+        np.testing.assert_allclose(mlirad.jit(f)(a, n), f(a, n), rtol=1e-13)
+    with pytest.raises(CompileError, match="an int whose bit_length is used must be known at compile time"):
+        mlirad.jit(lambda a: f(a, int(a[0, 0])))(a)
