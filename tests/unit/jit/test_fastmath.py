@@ -86,6 +86,31 @@ def test_a_formula_is_as_accurate_as_without() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-15)
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-13), (np.float32, 1e-5)])
+def test_small_products(dtype: type[np.floating[Any]], tolerance: float) -> None:
+    """They are straight-line code that LLVM may reorder; 0 times infinity is nan."""
+
+    def chain(turns, arm):
+        frame, place = np.eye(3, dtype=turns.dtype), np.zeros_like(arm)
+        for i in range(len(turns)):
+            frame = frame @ turns[i]
+            place = place + frame @ arm
+        return frame, place
+
+    def total(turns, arm):
+        frame, place = chain(turns, arm)
+        return np.sum(frame * frame) + np.sum(place * place)
+
+    turns, arm = (RNG.normal(size=size).astype(dtype) for size in ((5, 3, 3), (3,)))
+    for found, wanted in zip(mlirad.jit(chain, fastmath=True)(turns, arm), chain(turns, arm), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * np.max(np.abs(wanted)))
+    for argument in range(2):
+        found, wanted = (mlirad.grad(total, argument, fastmath=is_fast)(turns, arm) for is_fast in (True, False))
+        np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * np.max(np.abs(wanted)))
+    turns[1, 0, 1], arm[:] = np.inf, 0.0
+    np.testing.assert_array_equal(np.isnan(mlirad.jit(chain, fastmath=True)(turns, arm)[1]), [True, True, True])
+
+
 def test_the_option_is_part_of_what_a_kernel_is(tmp_path: Path) -> None:
     """Of its text, of its identity, of its transforms, and of the key of its code on disk."""
     fast = mlirad.jit(dot, fastmath=True)
