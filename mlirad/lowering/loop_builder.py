@@ -82,6 +82,10 @@ class LoopBuilder:
         """Whether several threads run the code that is being built."""
         self._is_unrolled = False
 
+    def before(self, op: Operation) -> LoopBuilder:
+        """A builder of the same function, for nests before another op."""
+        return LoopBuilder(op, self._constants)
+
     # -- ops -------------------------------------------------------------------------------------------------------
 
     def insert(self, op: Operation) -> Operation:

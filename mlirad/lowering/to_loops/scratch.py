@@ -29,10 +29,7 @@ def scratch(builder: LoopBuilder, *types: MemRefType) -> list[SSAValue]:
     If several threads run, each has its own buffers, on its stack; so have functions that use no memory of the call. If
     there is no room on the stack, each numbered block has a place in the arena, which no other nest uses.
     """
-    function = builder.anchor.parent_op()
-    while function is not None and not isinstance(function, func.FuncOp):
-        function = function.parent_op()
-    assert function is not None
+    function = _function_of(builder)
     if builder.is_shared or LEAF in function.attributes:
         made = [memref.AllocaOp.create(result_types=[type], properties=_PROPERTIES) for type in types]
         parallel = parallel_around(builder.anchor)
@@ -54,6 +51,30 @@ def scratch(builder: LoopBuilder, *types: MemRefType) -> list[SSAValue]:
         function.attributes[SIZE] = IntegerAttr(size, i64)
         start = _aligned(start)
     return placed
+
+
+def lasting_scratch(builder: LoopBuilder, type: MemRefType) -> SSAValue | None:
+    """A buffer that no other nest of the function uses, before a loop; None in functions that use no memory of the
+    call."""
+    function = _function_of(builder)
+    if builder.is_shared or LEAF in function.attributes:
+        return None
+    start = _aligned(_number(function, SIZE) or 0)
+    end = start + prod(type.get_shape()) * itemsize(type.element_type)
+    function.attributes[SIZE] = IntegerAttr(end, i64)
+    function.attributes[_START] = IntegerAttr(_aligned(end), i64)  # what nests share from now on lies behind it
+    place: dict[str, Attribute] = {OFFSET: IntegerAttr(start, i64)}
+    return builder.insert(memref.AllocOp.create(result_types=[type], properties=_PROPERTIES, attributes=place)).results[
+        0
+    ]
+
+
+def _function_of(builder: LoopBuilder) -> func.FuncOp:
+    function = builder.anchor.parent_op()
+    while function is not None and not isinstance(function, func.FuncOp):
+        function = function.parent_op()
+    assert function is not None
+    return function
 
 
 def _place_in_blocks(buffers: Sequence[memref.AllocaOp], count: int, function: func.FuncOp) -> None:

@@ -277,3 +277,20 @@ def test_mlir_accepts_the_tiles(mlir_opt: Callable[..., str]) -> None:
     for spec in ("ik,kj->ij", "ki,jk->ij", "ik,k->i"):
         for size in ("?", 13):
             mlir_opt(str(lowered(einsum(spec, dict.fromkeys("ijk", size), "f64"))))
+
+
+def test_rows_are_packed_before_a_loop_only_if_it_does_not_change_them() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((257, 700)), rng.standard_normal((3, 700, 70))
+
+    def products(a, b):
+        a, y, z = a.copy(), np.empty((3, 257, 70)), np.empty((3, 257, 70))
+        for n in range(3):
+            y[n] = a @ b[n]
+        for n in range(3):
+            z[n] = a @ b[n]
+            a[n] = 2 * a[n + 1]
+        return y, z
+
+    for found, wanted in zip(mlirad.jit(products)(a, b), products(a, b), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)

@@ -41,6 +41,7 @@ from mlirad.lowering.to_loops.products.product_blocks import (
     rows_of_tile,
     writes_rows_in_order,
 )
+from mlirad.lowering.to_loops.products.rows_before_loops import RowsBeforeLoops
 from mlirad.lowering.to_loops.products.shared_tiles import ROWS, SharedTiles, Tile, views_of
 from mlirad.lowering.to_loops.products.windowed_factor import WindowedFactor
 from mlirad.lowering.to_loops.scratch import scratch
@@ -116,13 +117,21 @@ class ContractionEmitter:
         """Rows of a, those of a tile beside one another, for each k; each tile's begin DEPTH rows behind the last's."""
         self.slab: Index = 0
         """Where those of the present block begin in it."""
+        self.before: RowsBeforeLoops | None = None
+        """The rows, if they are packed before the loops around the product."""
 
     def emit(self) -> None:
         if self.blocks is not None:
-            slabs = slab_rows(self.blocks, self.sizes[self.product.i], self.rows)
-            panels = self.blocks.columns // self.width
-            types = ((slabs, self.rows), (panels * self._depth(), self.width))
-            self.packed_rows, self.panel = scratch(self.builder, *(memref_of(self.element, each) for each in types))
+            panels = memref_of(self.element, (self.blocks.columns // self.width * self._depth(), self.width))
+            if self.blocks.strip is None:
+                self.before = RowsBeforeLoops.of(self.builder, self.product, self.sizes, self._depth(), self.rows)
+            if self.before is not None:
+                self.packed_rows, (self.panel,) = self.before.buffer, scratch(self.builder, panels)
+            else:
+                slabs = slab_rows(self.blocks, self.sizes[self.product.i], self.rows)
+                self.packed_rows, self.panel = scratch(
+                    self.builder, memref_of(self.element, (slabs, self.rows)), panels
+                )
         elif self.is_packed:
             (self.panel,) = scratch(self.builder, memref_of(self.element, (self._depth(), self.width)))
         loops_around(self.builder, self.sizes, self.product.others, self.subscripts, self._depths)
@@ -226,14 +235,15 @@ class ContractionEmitter:
                 self._panels(*columns, whole)
 
         def pack_rows(rows: tuple[Index, Index], slab: Index) -> None:
-            packing.rows(Slabs(packed_rows, slab, self.rows, DEPTH), rows, (start, end), is_ragged=self.is_ragged)
+            if self.before is None:
+                packing.rows(Slabs(packed_rows, slab, self.rows, DEPTH), rows, (start, end), is_ragged=self.is_ragged)
 
         def panels(rows: tuple[Index, Index], columns: tuple[Index, Index], slab: Index) -> None:
             def panel(j: Index, masks: Masks) -> None:
                 self.panel_row = place(j, columns[0]).row
                 self._rows(j, masks, start, end, rows)
 
-            self.slab = slab
+            self.slab = slab if self.before is None else self.before.slab(builder, start, rows[0])
             self._panels(*columns, panel)
 
         def rows_of_tiles(rows: tuple[Index, Index], columns: tuple[Index, Index], slab: Index) -> None:
