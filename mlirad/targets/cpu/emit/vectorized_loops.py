@@ -1,5 +1,8 @@
-"""Finds loops that LLVM need not or should not vectorise or unroll. Reads: a function of stage `loops`. Writes: which loops
-already use vectors, and whether the module has other loops. Leaves: its ops."""
+"""Finds loops that LLVM need not or should not vectorise or unroll.
+
+Reads: a function of stage `loops`. Writes: which loops already use vectors, and whether the module has other loops.
+Leaves: its ops.
+"""
 
 from __future__ import annotations
 
