@@ -14,7 +14,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import _UNLIKE, as_value, origins_of
 from mlirad.frontend.join.list_elements import ArrayElement, NumberElement, element_of, element_of_list, joined, leaves
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Entry, Growth, Lazy, Object, Ref, Static, Value
+from mlirad.frontend.values.values import Entry, Growth, Lazy, Object, Ref, Static, Tuple, Value
 from mlirad.library.python import builtin
 
 
@@ -44,12 +44,22 @@ def chosen_item(context: Context, items: tuple[Value, ...], index: Traced, kind:
         why = f"the index into {what} is known only at run time, and texts are known only at compile time"
         raise context.refusal(why, "return the index, and take the text outside")
     if element is None or not all(isinstance(leaf, NumberElement) for leaf in leaves(element)):
+        if (rows := _alike(items)) is not None:
+            columns = zip(*(row.items for row in rows), strict=True)
+            return Tuple(tuple(chosen_item(context, column, index, kind) for column in columns), rows[0].kind)
         why = f"the index into {what} is known only at run time, and its elements differ in type or shape"
         raise context.refusal(why, "return the index, or use an array: np.array(xs)[i]")
     grown = grown_lists.with_room(context, entry, Growth(element, context.fresh(), None, False), None)
     return grown_lists.element_at(
         context, grown, grown_lists.position(context, grown, index, f"{kind} index out of range")
     )
+
+
+def _alike(items: tuple[Value, ...]) -> list[Tuple] | None:
+    """The items, if they are tuples of one class and length: each of their items is chosen by itself."""
+    rows = [item for item in items if isinstance(item, Tuple)]
+    is_alike = len(rows) == len(items) and len({(row.kind, len(row.items)) for row in rows}) == 1
+    return rows if is_alike and rows[0].items else None
 
 
 def set_element(context: Context, target: Object, index: Value, value: Value) -> None:

@@ -200,14 +200,20 @@ class View:
 
     def then(self, inner: View) -> View:
         """`inner`, a view of a copy of this array with the same layout, as a view of this array."""
-        found = self
+        found, is_reshaped = self, False
         for step, params, shape in inner.chain():
             if isinstance(step, Affine):
                 found = found.affine(step.axes, params[: len(step.base)], shape, step.strides)
-            elif isinstance(step, Windows):
-                found = found.windowed(step.axes, step.steps, step.pattern, inner.strides)
+                continue
+            # The strides between two steps are unknown, and do not matter: those of the last one are NumPy's.
+            is_reshaped = True
+            between = c_strides(step.pattern)
+            if isinstance(step, Windows):
+                found = found.windowed(step.axes, step.steps, step.pattern, between)
             else:
-                found = found.reshaped(step.pattern, inner.strides)
+                found = found.reshaped(step.pattern, between)
+        if is_reshaped:
+            found = dataclasses.replace(found, strides=inner.strides)
         if inner.part is not None:
             found = found.part_of_elements(inner.part)
         return dataclasses.replace(found, strides=inner.strides, readonly=inner.readonly)
