@@ -44,7 +44,8 @@ def chosen_width(module: ModuleOp, otherwise: int) -> int:
 def _scalar_loops(ops: Iterable[Operation]) -> set[Operation]:
     """The innermost loops around ops that compute a scalar float from others. A loop of the compiler's around nests
     moves some, such as the sum of each row, but computes none."""
-    return {loop for op in ops if _has_float(op.operands) and _has_float(op.results) and (loop := _loop_around(op))}
+    loops = {_loop_around(op) for op in ops if _has_float(op.operands) and _has_float(op.results)}
+    return {loop for loop in loops if loop is not None}
 
 
 def _loop_around(op: Operation) -> Operation | None:
