@@ -9,9 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
 
 import mlirad
+from mlirad import pipeline
 from mlirad.frontend.join.repeated_calls import Repeats
+from mlirad.jit import compilation
+from mlirad.jit.live import op_by_op
+from mlirad.testing.interpreted import Interpreted
 
 X = np.linspace(0.2, 1.4, 6)
 WEIGHTS = np.array([0.5, -0.25, 0.125])
@@ -400,6 +406,31 @@ def test_what_is_refused_with_shared_calls_is_compiled_without() -> None:
         return total * x + positive(x, 0.3) + positive(x, 0.3) * positive(x, 0.3)
 
     agree(program)
+
+
+def test_interpreted_functions_are_built_again_only_if_passes_refuse_their_shared_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built: list[bool] = []
+
+    def counted(*args: Any, shares_calls: bool) -> Any:
+        built.append(shares_calls)
+        return compilation.build_for(*args, shares_calls=shares_calls)
+
+    def refuses_calls(module: ModuleOp, **options: Any) -> ModuleOp:
+        if any(isinstance(op, func.CallOp) for op in module.walk()):
+            raise mlirad.CompileError("calls are refused")
+        return differentiate(module, **options)
+
+    differentiate = pipeline.differentiate
+    monkeypatch.setattr(op_by_op, "build_for", counted)
+    monkeypatch.setattr(pipeline, "differentiate", refuses_calls)
+    with pytest.raises(mlirad.CompileError, match=r"np\.poly"):
+        Interpreted(lambda x: np.poly(x[:, :3]))(np.ones((3, 4)))
+    assert built == [True]
+    program = calls_of(lambda x, a: cumsum(x) * a, 12, "1.1")
+    np.testing.assert_allclose(Interpreted(program)(X), program(X), rtol=1e-13)
+    assert built == [True, True, False]
 
 
 def test_nonlocal_counters_and_lists_of_the_caller() -> None:
