@@ -160,7 +160,7 @@ def _linalg(fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.read_written_slices import ReadWrittenSlices
     from mlirad.lowering.to_linalg.widen_halves import WidenHalves
     from mlirad.lowering.windows.fold_windows import FoldWindows
-    from mlirad.lowering.windows.multiply_overlaps import MultiplyOverlaps
+    from mlirad.lowering.windows.overlap_algebra import MultiplyOverlaps
 
     writes = [DropUnreadWrites(), DelayClears(), GatherSlices(), ReadWrittenSlices(), DropOverwrittenFills()]
     return [

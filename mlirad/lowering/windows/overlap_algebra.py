@@ -1,4 +1,4 @@
-"""Computes a sum of overlapping windows of a product as a product with windows.
+"""An identity of nd ops: the sum of overlapping windows of a product is a product with windows.
 
 Reads: nd, with `nd.overlap` of `nd.contract`. Writes: nd, with `nd.contract` of `nd.windows` of a padded factor.
 Leaves: windows in steps, other orders of axes, and sums for which the product would take more than twice as many
