@@ -36,7 +36,7 @@ from mlirad.frontend.returned_lists import list_result
 from mlirad.frontend.values.sizes import Dim, require_known
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, PullbackValue, Ref, Static, Tuple, Value, kind_of
-from mlirad.library.python import containers
+from mlirad.library.python import collection_classes
 from mlirad.library.spells import is_in_library
 
 
@@ -83,7 +83,7 @@ class Results:
         if not is_made_of_its_items(kind):
             context = self.context
             context.location = context.returned.get(self.function, context.location)
-            convert = getattr(kind, "returned_as", None) if kind.__module__ == containers.__name__ else None
+            convert = getattr(kind, "returned_as", None) if kind.__module__ == collection_classes.__name__ else None
             hint = "return its attributes, or make the class a dataclass of fields only"
             hint = hint if convert is None else f"return {convert} of it"
             raise context.refusal(f"a compiled function cannot return an object of class {kind.__name__}", hint)

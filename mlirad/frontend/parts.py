@@ -6,7 +6,7 @@ Reads: nothing. Writes: nothing. Leaves: full tables.
 from mlirad.frontend.interpreter import expressions
 from mlirad.frontend.interpreter.calls import calls
 from mlirad.frontend.interpreter.calls.rules import values_around
-from mlirad.frontend.interpreter.loops import comprehensions, generators, loops
+from mlirad.frontend.interpreter.loops import comprehensions, loops, loops_over_generators
 from mlirad.frontend.interpreter.statements import context_managers, matching, statements, trying
 from mlirad.frontend.interpreter.text import formatting, printing_calls
 
@@ -16,8 +16,8 @@ __all__ = [
     "context_managers",
     "expressions",
     "formatting",
-    "generators",
     "loops",
+    "loops_over_generators",
     "matching",
     "printing_calls",
     "statements",

@@ -18,7 +18,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.append_counts import AppendCounts
 from mlirad.frontend.join.carried.value_pairs import value_pairs
 from mlirad.frontend.join.disagreements import Disagreements
-from mlirad.frontend.join.frames import RESULT, Frame
+from mlirad.frontend.join.frames import Frame
 from mlirad.frontend.join.join_columns import Columns, discard, emit_if
 from mlirad.frontend.join.joined_views import with_copies
 from mlirad.frontend.join.merge import Merge
@@ -26,7 +26,7 @@ from mlirad.frontend.join.numbering import Numbering, PlaceNumbering
 from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.join.steering import Bottom
 from mlirad.frontend.join.widening import leaves_of
-from mlirad.frontend.program.scope import Names
+from mlirad.frontend.program.scope import RESULT, Names
 from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.state import State, trim
 from mlirad.frontend.values.traced import Traced

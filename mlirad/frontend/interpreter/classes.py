@@ -22,7 +22,7 @@ from mlirad.frontend.values.nep50 import agreed
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.traced import Traced, stand_in
 from mlirad.frontend.values.values import Closure, GeneratorKind, Lazy, Object, Ref, Static, Tuple, Value, kind_of
-from mlirad.library.python import containers
+from mlirad.library.python import collection_classes
 
 
 @interprets(isinstance)
@@ -104,7 +104,7 @@ def class_of(context: Context, value: Value) -> type | None:
 
 def _shown(kind: type) -> type:
     """The class that the program knows, for a class of the library that replaces it."""
-    return getattr(kind, "stands_for", kind) if kind.__module__ == containers.__name__ else kind
+    return getattr(kind, "stands_for", kind) if kind.__module__ == collection_classes.__name__ else kind
 
 
 @interprets(callable)

@@ -33,7 +33,7 @@ from mlirad.frontend.program import purity
 from mlirad.frontend.values.traced import is_static
 from mlirad.frontend.values.values import Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.library.python import builtin
-from mlirad.library.python.containers import DefaultDict
+from mlirad.library.python.collection_classes import DefaultDict
 
 UFUNCS: dict[type[ast.operator], np.ufunc] = {
     ast.Add: np.add,

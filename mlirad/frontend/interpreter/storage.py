@@ -29,7 +29,7 @@ from mlirad.frontend.values.traced import Traced, as_operand, of_array, require_
 from mlirad.frontend.values.value_parts import inside
 from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.frontend.values.views import view_contents
-from mlirad.library.python.containers import Deque
+from mlirad.library.python.collection_classes import Deque
 from mlirad.library.python.iterators import Flat
 
 _SEEN_AS = {Flat: "line", Deque: "items"}

@@ -28,9 +28,6 @@ class Frame:
     site: Any = None
 
 
-RESULT = "$return"
-
-
 @dataclass(frozen=True)
 class Why:
     """Why a loop is unrolled, or a call inlined. refusal: the error to raise if that is impossible, if known."""

@@ -25,8 +25,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from mlirad.frontend.join.frames import RESULT
-from mlirad.frontend.program.scope import Names, assigned, children_in_order
+from mlirad.frontend.program.scope import RESULT, Names, assigned, children_in_order
 from mlirad.xdsl_support.once_per_object import once
 
 WENT_ON, LEFT, RETURNED = 0, 1, 2

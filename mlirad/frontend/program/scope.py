@@ -17,6 +17,8 @@ _FUNCTIONS = (ast.FunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
 _SCOPES = (*_FUNCTIONS, *_COMPREHENSIONS)
 NONE: Names = frozenset()
+RESULT = "$return"
+"""The name of a function's result in its frame."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,7 +84,7 @@ def any_of(items: Any) -> bool:
 
 def all_of(items: Any) -> bool:
     """all() of a generator."""
-    for item in items:  # noqa: SIM110
+    for item in items:  # noqa: SIM110  # all() would call this function
         if not item:
             return False
     return True

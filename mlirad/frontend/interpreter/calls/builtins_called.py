@@ -32,7 +32,7 @@ from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, is_none, kind_of
 from mlirad.library.python import builtin
-from mlirad.library.python.containers import DefaultDict
+from mlirad.library.python.collection_classes import DefaultDict
 from mlirad.requests.marks_in_programs import checkpointed
 
 DECLARING = (accumulation, classes, operator_calls)

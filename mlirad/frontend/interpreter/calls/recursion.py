@@ -32,14 +32,14 @@ from mlirad.errors import DifferentiationError
 from mlirad.frontend.interpreter import attempts, branches, dispatch, grown_lists, storage, variables
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.call_state import FUNCTION, Ambiguous, Ended, Seen
-from mlirad.frontend.join.frames import RESULT, Frame
+from mlirad.frontend.join.frames import Frame
 from mlirad.frontend.join.join_columns import discard
 from mlirad.frontend.join.numbers import number_dtype
 from mlirad.frontend.join.outcomes import Exit
 from mlirad.frontend.join.recursions import Recursion, Site
 from mlirad.frontend.join.steering import Bottom, Recursive
 from mlirad.frontend.join.value_names import name_variable
-from mlirad.frontend.program.scope import always_leaves, scope_of
+from mlirad.frontend.program.scope import RESULT, always_leaves, scope_of
 from mlirad.frontend.program.source import FunctionNode
 from mlirad.frontend.values.known_facts import scope
 from mlirad.frontend.values.state import State, trim

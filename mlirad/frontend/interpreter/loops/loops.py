@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from mlirad.frontend.interpreter import attempts, dispatch, iteration, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import runs
-from mlirad.frontend.interpreter.loops import comprehensions, fixpoint, generators, unrolling
+from mlirad.frontend.interpreter.loops import comprehensions, fixpoint, loops_over_generators, unrolling
 from mlirad.frontend.interpreter.loops.fixpoint import NoFixpoint
 from mlirad.frontend.interpreter.loops.unrolling import KINDS, Reason
 from mlirad.frontend.interpreter.statements import assigning
@@ -40,7 +40,7 @@ def for_statement(context: Context, node: ast.For, after: Names) -> Outcome:
         if isinstance(iterable, Lazy) and iteration.is_running(iterable):
             if checkpoint is not None:
                 raise context.refusal("a loop over a generator cannot be checkpointed", "checkpoint the loop inside it")
-            return generators.loop_over_generator(context, node, iterable, after)
+            return loops_over_generators.loop_over_generator(context, node, iterable, after)
         context.push(iteration.consumed(context, iterable))
         length = iteration.length_of(context, context.top())
     position = len(context.state.temps) - 1

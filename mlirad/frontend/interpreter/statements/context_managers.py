@@ -18,11 +18,10 @@ from mlirad.frontend.interpreter import branches, dispatch, special_methods, sto
 from mlirad.frontend.interpreter.context import Context, Keywords
 from mlirad.frontend.interpreter.dispatch import runs
 from mlirad.frontend.interpreter.statements import assigning
-from mlirad.frontend.join.frames import RESULT
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.program import purity
-from mlirad.frontend.program.scope import Names
+from mlirad.frontend.program.scope import RESULT, Names
 from mlirad.frontend.program.source import source_of
 from mlirad.frontend.values.values import Static, Value
 

@@ -14,10 +14,9 @@ from mlirad.frontend.interpreter import branches, conditions, dispatch, expressi
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import answers
 from mlirad.frontend.interpreter.statements import assigning, augmented, deleting, imports, local_classes, raising
-from mlirad.frontend.join.frames import RESULT
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Bottom
-from mlirad.frontend.program.scope import Names, always_leaves
+from mlirad.frontend.program.scope import RESULT, Names, always_leaves
 from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.values import Static, Value
 

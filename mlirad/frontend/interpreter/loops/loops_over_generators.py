@@ -14,7 +14,6 @@ from mlirad.frontend.interpreter.calls import inlining
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import runs
 from mlirad.frontend.interpreter.iteration import taken_of
-from mlirad.frontend.join.frames import RESULT
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.program.generator_bodies import (
     EACH,
@@ -26,7 +25,7 @@ from mlirad.frontend.program.generator_bodies import (
     may_break,
     names_in_body,
 )
-from mlirad.frontend.program.scope import Names
+from mlirad.frontend.program.scope import RESULT, Names
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Closure, Entry, GeneratorKind, Lazy, Maybe, Static, Value
 
