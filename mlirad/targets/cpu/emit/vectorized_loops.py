@@ -71,8 +71,8 @@ def _is_small(outer: scf.ForOp, inner: scf.ForOp) -> bool:
     return trips[0] is not None and trips[1] is not None and trips[0] * trips[1] <= _UNROLLED
 
 
-_UNROLLED = 32
-"""How many trips two loops may make together, if LLVM may unroll both: small matrices stay in registers."""
+_UNROLLED = 64
+"""How many trips two loops may make together, if LLVM may unroll both: the elements of small matrices then stay in registers."""
 
 _SUBSCRIPTS = (arith.IndexCastOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
 """The ops that compute subscripts."""
