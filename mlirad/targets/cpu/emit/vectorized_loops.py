@@ -60,7 +60,7 @@ def goes_across_rows(op: scf.ForOp) -> bool:
 def goes_around_rows(op: scf.ForOp) -> bool:
     """Whether the loops directly inside a loop go across rows, and both together make too many trips to be unrolled.
 
-    LLVM would unroll the inner loop, and then the outer one, whose body is large enough by then.
+    LLVM would unroll the inner loop, and then the outer one, whose body is long by then.
     """
     inside = [inner for inner in ops_of(op.body.block) if isinstance(inner, scf.ForOp)]
     return any(goes_across_rows(inner) and not _is_small(op, inner) for inner in inside)
@@ -72,7 +72,7 @@ def _is_small(outer: scf.ForOp, inner: scf.ForOp) -> bool:
 
 
 _UNROLLED = 64
-"""How many trips two loops may make together, if LLVM may unroll both: the elements of small matrices then stay in registers."""
+"""The most trips that two loops make together if LLVM may unroll both. Small matrices then stay in registers."""
 
 _SUBSCRIPTS = (arith.IndexCastOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
 """The ops that compute subscripts."""
