@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import numba
 import pytest
+from numba.core import config
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -23,7 +23,7 @@ def program_of(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     At small sizes that takes a tenth of the time that Numba takes to compile it, and checks indices. `make full`
     compiles all of them, and `test_examples.py` those that it measures.
     """
-    monkeypatch.setattr(numba.config, "DISABLE_JIT", not os.environ.get("MLIRAD_FULL"))
+    monkeypatch.setattr(config, "DISABLE_JIT", not os.environ.get("MLIRAD_FULL"))
     spec = importlib.util.spec_from_file_location(f"by_hand.{name}", BENCHMARKS / f"{name.replace('.', '/')}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -29,8 +29,9 @@ def serve(place: str, program: str, run: Callable[[], object]) -> None:
     run: the program, which takes its arguments from `sys.argv`.
     """
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listening.bind(place)
+    listening.bind(f"{place}.new")
     listening.listen(64)
+    os.rename(f"{place}.new", place)  # who finds it can connect
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel removes the children that have ended
     threading.Thread(target=end_with_input, daemon=True).start()
