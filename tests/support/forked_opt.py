@@ -40,6 +40,7 @@ def serve(place: str, program: str, run: Callable[[], object]) -> None:
         if os.fork() == 0:
             listening.close()
             answer(asked, program, run)
+        asked.close()  # it ends with the child, however that ends
 
 
 def end_with_input() -> None:
