@@ -21,7 +21,7 @@ from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.values import Static, Value
 
 _SPELLED = {"AsyncFunctionDef": "async def", "TryStar": "except*"}
-_ADVICE = {ast.Global: "pass the value in and return it"}
+_ADVICE: dict[type[ast.stmt], str] = {ast.Global: "pass the value in and return it"}
 
 
 @answers(dispatch.block)
