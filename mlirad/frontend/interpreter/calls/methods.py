@@ -200,9 +200,9 @@ def sorted_by(context: Context, iterable: Value, key: Value, reverse: Value) -> 
     return dispatch.call(context, Static(builtin.sorted_by_keys), given, {})
 
 
-def _first_items(items: Sequence[Value]) -> list[Value] | None:
+def _first_items(items: Sequence[Value]) -> tuple[Value, ...] | None:
     """The first items of tuples, if these are known and all differ: `sorted(d.items())` compares no other."""
-    firsts = [item.items[0] for item in items if isinstance(item, Tuple) and item.items]
+    firsts = tuple(item.items[0] for item in items if isinstance(item, Tuple) and item.items)
     known = [first.value for first in firsts if isinstance(first, Static)]
     is_decided = len(known) == len(items) and all(isinstance(each, str | int) for each in known)
     return firsts if is_decided and len(set(known)) == len(known) else None
