@@ -117,16 +117,16 @@ class ContractionEmitter:
         """Rows of a, those of a tile beside one another, for each k; each tile's begin DEPTH rows behind the last's."""
         self.slab: Index = 0
         """Where those of the present block begin in it."""
-        self.before: RowsBeforeLoops | None = None
+        self.rows_before: RowsBeforeLoops | None = None
         """The rows, if they are packed before the loops around the product."""
 
     def emit(self) -> None:
         if self.blocks is not None:
             panels = memref_of(self.element, (self.blocks.columns // self.width * self._depth(), self.width))
             if self.blocks.strip is None:
-                self.before = RowsBeforeLoops.of(self.builder, self.product, self.sizes, self._depth(), self.rows)
-            if self.before is not None:
-                self.packed_rows, (self.panel,) = self.before.buffer, scratch(self.builder, panels)
+                self.rows_before = RowsBeforeLoops.of(self.builder, self.product, self.sizes, self._depth(), self.rows)
+            if self.rows_before is not None:
+                self.packed_rows, (self.panel,) = self.rows_before.buffer, scratch(self.builder, panels)
             else:
                 slabs = slab_rows(self.blocks, self.sizes[self.product.i], self.rows)
                 self.packed_rows, self.panel = scratch(
@@ -235,7 +235,7 @@ class ContractionEmitter:
                 self._panels(*columns, whole)
 
         def pack_rows(rows: tuple[Index, Index], slab: Index) -> None:
-            if self.before is None:
+            if self.rows_before is None:
                 packing.rows(Slabs(packed_rows, slab, self.rows, DEPTH), rows, (start, end), is_ragged=self.is_ragged)
 
         def panels(rows: tuple[Index, Index], columns: tuple[Index, Index], slab: Index) -> None:
@@ -243,7 +243,7 @@ class ContractionEmitter:
                 self.panel_row = place(j, columns[0]).row
                 self._rows(j, masks, start, end, rows)
 
-            self.slab = slab if self.before is None else self.before.slab(builder, start, rows[0])
+            self.slab = slab if self.rows_before is None else self.rows_before.slab(builder, start, rows[0])
             self._panels(*columns, panel)
 
         def rows_of_tiles(rows: tuple[Index, Index], columns: tuple[Index, Index], slab: Index) -> None:
