@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from harness import has, print_ratios, shortest
+from harness import has, medians, print_ratios
 
 import mlirad
 from mlirad import nn
@@ -62,23 +62,30 @@ def torch_contenders(x: np.ndarray, w: np.ndarray, r: np.ndarray, options: Any) 
 
 
 def main(names: list[str]) -> int:
-    rng = np.random.default_rng(0)
-    for title, (batch, channels, size, results, kernel, stride, padding, groups) in LAYERS.items():
-        if names and not any(name in title for name in names):
-            continue
-        x = rng.standard_normal((batch, channels, size, size)).astype(np.float32)
-        w = rng.standard_normal((results, channels // groups, kernel, kernel)).astype(np.float32)
-        conv, gradient = compiled(stride, padding, groups)
-        r = rng.standard_normal(conv(x, w).shape).astype(np.float32)
-        work = 2 * r.size * w[0].size
-        values, gradients = {"mlirad": partial(conv, x, w)}, {"mlirad": partial(gradient, x, w, r)}
-        if has("torch"):
-            values["PyTorch"], gradients["PyTorch"] = torch_contenders(x, w, r, (stride, padding, groups))
-        for what, contenders, times in (("value", values, 1), ("value and gradients", gradients, 3)):
-            found = shortest(contenders, rounds=10, budget=3.0)
-            rate = times * work / found["mlirad"] * 1e-9
-            print_ratios(f"\n{title}, {what}: {rate:.1f} GFLOP/s", found)
+    for title, layer in LAYERS.items():
+        if not names or any(name in title for name in names):
+            for dtype in (np.float32, np.float64):
+                measure(f"{title}, {np.dtype(dtype).name}", layer, dtype)
     return 0
+
+
+def measure(title: str, layer: tuple[int, ...], dtype: type) -> None:
+    batch, channels, size, results, kernel, stride, padding, groups = layer
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((batch, channels, size, size)).astype(dtype)
+    w = rng.standard_normal((results, channels // groups, kernel, kernel)).astype(dtype)
+    conv, gradient = compiled(stride, padding, groups)
+    r = rng.standard_normal(conv(x, w).shape).astype(dtype)
+    work = 2 * r.size * w[0].size
+    values, gradients = {"mlirad": partial(conv, x, w)}, {"mlirad": partial(gradient, x, w, r)}
+    if has("torch"):
+        values["PyTorch"], gradients["PyTorch"] = torch_contenders(x, w, r, (stride, padding, groups))
+    for what, contenders, times in (("value", values, 1), ("value and gradients", gradients, 3)):
+        for call in contenders.values():
+            call()
+        found = medians(contenders, budget=3.0)
+        rate = times * work / found["mlirad"] * 1e-9
+        print_ratios(f"\n{title}, {what}: {rate:.1f} GFLOP/s", found)
 
 
 if __name__ == "__main__":
