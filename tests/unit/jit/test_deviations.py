@@ -17,6 +17,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import mlirad
+from mlirad import nn
 
 DEVIATIONS = Path(__file__).parents[3] / "docs" / "deviations.md"
 TESTED: list[str] = []
@@ -826,3 +827,16 @@ def test_the_reciprocal_of_complex_zero() -> None:
     assert np.isinf(np.real(found)[0])
     with np.errstate(all="ignore"):
         assert np.isnan(np.real(np.reciprocal(np.zeros(1, complex)))[0])
+
+
+@row("infinite or nan weights of `nn.conv_transpose1d`")
+def test_infinite_weights_meet_the_zeros_of_borders() -> None:
+    """By the definition, no term of the first elements has the last weight."""
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(1, 4, 8, 8)), rng.normal(size=(4, 4, 3, 3))
+    w[0, 0, -1, -1] = np.inf
+    by_image = mlirad.grad(lambda x, w: np.sum(nn.conv2d(x, w)))(x, w)[0, 0]
+    transposed = mlirad.jit(lambda x, w: nn.conv_transpose2d(x, w))(np.ones_like(x), w)[0, 0]
+    for found, size in ((by_image, 8), (transposed, 10)):
+        assert found.shape == (size, size)
+        assert np.all(np.isinf(found[2:size, 2:size])) and np.isnan(found[0, 0])
