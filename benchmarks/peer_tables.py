@@ -94,14 +94,18 @@ def short_table(found: Sequence[Figures]) -> Iterator[str]:
 
 
 def summary(found: Sequence[Figures]) -> str:
-    """The means and the worst ratios, as a sentence."""
-    systems = list(_known(each.beside_systems for each in found))
-    hand = list(_known(each.ratio("by hand") for each in found))
-    return (
-        f"Of {len(_largest(found))} programs, the faster of JAX and PyTorch takes {_mean(systems):.1f} times as long "
-        f"as mlirad in geometric mean ({min(systems):.2f} at worst; where it has the program at all), and the adjoint "
-        f"written by hand in Numba {_mean(hand):.1f} times ({min(hand):.2f} at worst)."
-    )
+    """The means and the worst ratios, as a sentence; peers that ran no program are left out."""
+    peers = {
+        "the faster of JAX and PyTorch": [each.beside_systems for each in found],
+        "the adjoint written by hand in Numba": [each.ratio("by hand") for each in found],
+    }
+    known = {peer: list(_known(iter(ratios))) for peer, ratios in peers.items()}
+    said = [
+        f"{peer} takes {_mean(each):.1f} times as long as mlirad ({min(each):.2f} at worst)"
+        for peer, each in known.items()
+        if each
+    ]
+    return f"{len(_largest(found))} programs, in geometric mean: {', '.join(said)}."
 
 
 def _largest(found: Sequence[Figures]) -> list[Figures]:

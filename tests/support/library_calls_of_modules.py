@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import math
 import operator
@@ -75,6 +76,8 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: [*itertools.accumulate([a, a + 1])],
         lambda a: [*itertools.accumulate((), initial=a)],
     ],
+    "collections.defaultdict": [lambda a: [collections.defaultdict(float)["absent"] + a]],
+    "collections.deque": [lambda a: [*collections.deque([a, a + 1, a * 2], 2)]],
     "itertools.chain": [lambda a: [*itertools.chain([a], (a + 1, a * 2))]],
     "itertools.combinations": [lambda a: [b * c for b, c in itertools.combinations([a, a + 1, a + 2], 2)]],
     "itertools.combinations_with_replacement": [

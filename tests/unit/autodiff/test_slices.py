@@ -47,7 +47,7 @@ def _check(program: Sliced, call: Callable[[str, Sequence[Any], int], tuple[Any,
         return call("f", xs, outputs)
 
     for value, wanted in zip(f(*program.arguments), expected(program), strict=True):
-        np.testing.assert_allclose(value, wanted, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(value, wanted, rtol=1e-11, atol=1e-14)  # Durbin's recursion amplifies rounding
     check_jvp(f, lambda *xs: call("jvp", xs, outputs), program.arguments)
     check_vjp(f, lambda *xs: call("vjp", xs, inputs), program.arguments)
     check_transpose(f, lambda *xs: call("vjp", xs, inputs), lambda *xs: call("jvp", xs, outputs), program.arguments)

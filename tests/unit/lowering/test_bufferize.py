@@ -51,7 +51,8 @@ def test_many_random_programs(first: int) -> None:
 def argument(type: Attribute, random: np.random.Generator) -> Any:
     """A value that is in range as an index or a trip count, if it is an integer."""
     if isinstance(type, TensorType):
-        return random.integers(-9, 9, type.get_shape()).astype(to_dtype(type.get_element_type()))
+        shape = [40 if size < 0 else size for size in type.get_shape()]
+        return random.integers(-9, 9, shape).astype(to_dtype(type.get_element_type()))
     if isinstance(type, IndexType | IntegerType):
         return np.int64(3) if isinstance(type, IndexType) or type.width.data > 1 else np.bool_(random.integers(2))
     return to_dtype(type).type(random.integers(-9, 9))
