@@ -286,3 +286,9 @@ def outputs(program: Sliced) -> int:
 def expected(program: Sliced) -> tuple[Any, ...]:
     result = program.numpy(*(np.copy(argument) for argument in program.arguments))
     return result if isinstance(result, tuple) else (result,)
+
+
+def exactly(program: Sliced) -> tuple[Any, ...]:
+    """The results in extended precision."""
+    result = program.numpy(*(argument.astype(np.longdouble) for argument in program.arguments))
+    return result if isinstance(result, tuple) else (result,)
