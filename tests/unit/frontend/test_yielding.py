@@ -10,19 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from as_in_python import X, is_as_in_python
 
 import mlirad
-
-X = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
-
-
-def is_as_in_python(function: Callable[..., Any], x: np.ndarray = X) -> None:
-    """The value, and the derivative along one direction."""
-    value = mlirad.jit(function)(x.copy())
-    np.testing.assert_allclose(value, function(x.copy()), rtol=1e-13)
-    direction, step = np.linspace(0.4, 1.1, len(x)), 1e-6
-    slope = (function(x + step * direction) - function(x - step * direction)) / (2 * step)
-    np.testing.assert_allclose(mlirad.grad(function)(x.copy()) @ direction, slope, rtol=1e-6)
 
 
 def squares(x):
