@@ -1,4 +1,4 @@
-"""The log-likelihood of a mixture of 8 diagonal Gaussians in 10 dimensions, at n points."""
+"""The log-likelihood of a mixture of 8 diagonal Gaussians at n points, in 10 dimensions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 ARGNUMS = (0, 1, 2)
 SIZES = (1_000, 20_000)
-PARTS, DIMENSIONS = 8, 10
+PARTS = 8
 
 
-def arguments(n: int) -> tuple[Any, ...]:
+def arguments(n: int, dimensions: int = 10) -> tuple[Any, ...]:
     random = np.random.default_rng(0)
-    means, scales = random.normal(size=(PARTS, DIMENSIONS)), 0.1 * random.normal(size=(PARTS, DIMENSIONS))
-    return random.normal(size=PARTS), means, scales, random.normal(size=(n, DIMENSIONS))
+    means, scales = random.normal(size=(PARTS, dimensions)), 0.1 * random.normal(size=(PARTS, dimensions))
+    return random.normal(size=PARTS), means, scales, random.normal(size=(n, dimensions))
 
 
 def loss(weights, means, scales, points):

@@ -5,7 +5,7 @@ Reads: modules of `benchmarks/programs` and `benchmarks/workloads`. Writes: noth
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -24,9 +24,6 @@ def program_of(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     compiles all of them, and `test_examples.py` those that it measures.
     """
     monkeypatch.setattr(config, "DISABLE_JIT", not os.environ.get("MLIRAD_FULL"))
-    spec = importlib.util.spec_from_file_location(f"by_hand.{name}", BENCHMARKS / f"{name.replace('.', '/')}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)
-    spec.loader.exec_module(module)
-    return module
+    benchmarks = sys.modules.setdefault("by_hand", ModuleType("by_hand"))
+    benchmarks.__path__ = [str(BENCHMARKS)]
+    return importlib.import_module(f"by_hand.{name}")
