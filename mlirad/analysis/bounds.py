@@ -19,7 +19,7 @@ from mlirad.analysis.integers import constant_interval, has_64_bits, integer_of
 from mlirad.analysis.loops import Carries, LoopOp, StructuredOp, carry_number
 from mlirad.analysis.memory import is_view, overwritten_by
 from mlirad.dialect.core import types
-from mlirad.dialect.core.intervals import LARGEST_SIZE, Interval
+from mlirad.dialect.core.intervals import LARGEST_SIZE, Interval, LinearForm, Sum, Values
 from mlirad.dialect.core.op import NdOp
 
 Axis = tuple[SSAValue, int]
@@ -52,8 +52,8 @@ def interval_of(value: SSAValue) -> Interval:
 def most_trips(loop: scf.ForOp) -> int | None:
     """An upper bound for the trip count of a loop, even if it runs to an outer counter; None if unknown."""
     search = _Search()
-    step, upper, lower = search.interval(loop.step).number, search.interval(loop.ub), search.interval(loop.lb)
-    return None if step is None or step < 1 else max(0, -((lower.low - upper.high) // step))
+    step = search.interval(loop.step).number
+    return None if step is None or step < 1 else max(0, -(-search.most_ahead(loop.ub, loop.lb) // step))
 
 
 def note_bound(memory: tensor.EmptyOp, bound: int | None) -> None:
@@ -157,6 +157,38 @@ class _Search:
             elif answer.counted is not None:
                 bound = self.elements(answer.counted)
         return answer.interval if bound is None else Interval(0, bound)
+
+    def most_ahead(self, upper: SSAValue, lower: SSAValue) -> int:
+        """An upper bound of upper - lower: 16 for min(i + 16, n) - i, whatever i is."""
+        apart = self.interval(upper).high - self.interval(lower).low
+        return min(apart, self._most(self._exact(upper) - self._exact(lower)))
+
+    def _exact(self, value: SSAValue) -> Values:
+        """A value as a linear form of others, exactly: as far as no sum exceeds 64 bits."""
+        self.left -= 1
+        if self.left < 0 or not isinstance(value, OpResult) or not has_64_bits(value.type):
+            return LinearForm.of(value)
+        operands, sum_ = value.op.operands, integer_of(value.op, self.interval).sum
+        if sum_ is None or not sum_.interval(lambda place: self.interval(operands[place])).fits:
+            return LinearForm.of(value)
+        return self._of_operands(value.op, sum_)
+
+    def _of_operands(self, op: Operation, sum_: Sum) -> Values:
+        return sum_.put(lambda place: self._exact(op.operands[place]))
+
+    def _most(self, total: Values) -> int:
+        """An upper bound of a form, also with each of its values replaced by a bound of it."""
+        most = total.interval(self.interval).high
+        for value, factor in total.terms.items():
+            self.left -= 1
+            if self.left < 0:
+                break
+            if isinstance(value, OpResult) and has_64_bits(value.type):
+                answer = integer_of(value.op, self.interval)
+                for bound in answer.above if factor > 0 else answer.below:
+                    instead = self._of_operands(value.op, bound) - LinearForm.of(value)
+                    most = min(most, self._most(total.plus(instead, factor)))
+        return most
 
     def _counter(self, value: BlockArgument) -> Interval:
         loop = value.block.parent_op()

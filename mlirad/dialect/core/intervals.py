@@ -251,9 +251,15 @@ def largest(x: Interval, y: Interval) -> Integer:
 
 
 def masked(x: Interval, y: Interval) -> Integer:
-    """`x & y` has some of the bits of each operand, so it is at most any operand that is not negative."""
-    highs = [each.high for each in (x, y) if each.low >= 0]
-    return Integer(interval=Interval(0, min(highs))) if highs else UNKNOWN
+    """`x & y` has some of the bits of each operand: it is at most any operand that is not negative. If one of them is
+    negative, it is at most the other, less some of the bits that the first lacks."""
+    bounds = [(sum_, own.high) for sum_, own, other in ((_X, x, y), (_Y, y, x)) if own.low >= 0 or other.high < 0]
+    if not bounds:
+        return UNKNOWN
+    above, high = tuple(sum_ for sum_, _ in bounds), min(high for _, high in bounds)
+    below = ((_X + _Y).shifted(1),) if min(x.high, y.high) < 0 else ()
+    low = 0 if max(x.low, y.low) >= 0 else max(x.low + y.low + 1, LOWEST)
+    return Integer(None, Interval(low, high), above, below)
 
 
 def selected(condition: Interval, x: Interval, y: Interval) -> Integer:

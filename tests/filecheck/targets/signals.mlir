@@ -63,6 +63,39 @@ func.func public @slices(%x: memref<8x8xf64>) {
   func.return
 }
 
+// A loop over a part of another loop's range has few trips, wherever the part begins: at most two vectors and 7 numbers
+// here. So the loop around it is cut into strips of many parts; counted as the whole range, each part would poll.
+// CHECK-LABEL: define internal i32 @"mlirad.body.parts"
+// CHECK: %[[LEFT:.*]] = sub nsw i64 2097150, %{{.*}}
+// CHECK: call i64 @llvm.smin.i64(i64 %[[LEFT]], i64 7696)
+// CHECK: call i64 @mlirad.poll(ptr %ctx)
+// CHECK-NOT: call i64 @mlirad.poll(ptr %ctx)
+// CHECK: ret i32 0
+func.func public @parts(%x: memref<2097152xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c16 = arith.constant 16 : index
+  %end = arith.constant 2097150 : index
+  %whole = arith.constant -8 : index
+  %zero = arith.constant 0.0 : f64
+  %zeros = arith.constant dense<0.0> : vector<8xf64>
+  scf.for %i = %c0 to %end step %c16 {
+    %next = arith.addi %i, %c16 : index
+    %stop = arith.minsi %next, %end : index
+    %size = arith.subi %stop, %i : index
+    %rounded = arith.andi %size, %whole : index
+    %middle = arith.addi %i, %rounded : index
+    scf.for %j = %i to %middle step %c8 {
+      vector.store %zeros, %x[%j] : memref<2097152xf64>, vector<8xf64>
+    }
+    scf.for %j = %middle to %stop step %c1 {
+      memref.store %zero, %x[%j] : memref<2097152xf64>
+    }
+  }
+  func.return
+}
+
 // CHECK-LABEL: define internal i32 @"mlirad.body.trips"
 // CHECK: %[[HAD:.*]] = load i64, ptr %budget
 // CHECK: %[[LESS:.*]] = sub nsw i64 %[[HAD]], {{[0-9]+}}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from itertools import permutations
 
 import numpy as np
 import pytest
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block
 
-from mlirad.analysis.bounds import size_bounds
+from mlirad.analysis.bounds import most_trips, size_bounds
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, constant, emit, full
 from mlirad.dialect.ops.choice import SelectOp
@@ -39,6 +42,7 @@ def test_bounds_hold(seed: int) -> None:
     module = ModuleOp([])
     names: list[str] = []
     sizes: list[Expr] = []
+    found: list[Expr] = []
 
     def body(*numbers: Expr) -> list[Expr]:
         values = [
@@ -50,6 +54,7 @@ def test_bounds_hold(seed: int) -> None:
             values.append(STEPS[name](*draw.choices(values[-4:], k=2)))
         zero = constant(0.0, types.F64)
         sizes.extend(full(zero, [-1], [size]) for value in values for size in (value + SHIFT, SHIFT - value))
+        found.extend([*values, constant(3, types.I64)])
         return values
 
     f = function(module, "f", [types.I64, types.I64], body)
@@ -59,3 +64,6 @@ def test_bounds_hold(seed: int) -> None:
         above, below = (size_bounds(sizes[2 * k + side].value)[0] for side in (0, 1))
         assert above is not None and below is not None
         assert max(column) <= above - SHIFT and min(column) >= SHIFT - below, (names, limits, k)
+    for (k, lower), (m, upper) in permutations(enumerate(found[:-1]), 2):
+        most = most_trips(scf.ForOp(lower.value, upper.value, found[-1].value, [], Block(arg_types=[types.I64])))
+        assert most is not None and most >= max(-(-(row[m] - row[k]) // 3) for row in rows), (names, limits, k, m)

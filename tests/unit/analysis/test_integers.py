@@ -17,7 +17,7 @@ from mlirad.analysis.ranges import Ranges
 from mlirad.analysis.trip_forms import Form, Opaque, Term, Trip, is_above, linear
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, constant, insert
-from mlirad.dialect.core.intervals import Interval, LinearForm, Sum
+from mlirad.dialect.core.intervals import Interval, LinearForm, Sum, masked
 
 
 def _contains(interval: Interval, number: int) -> bool:
@@ -72,6 +72,20 @@ def test_forms_and_intervals_hold(seed: int) -> None:
                     assert number < numbers[other]
                 step = increment(value, other)
                 assert step is None or (numbers[other] + step - number) % 2**64 == 0
+
+
+def test_bounds_of_masks_hold() -> None:
+    """All pairs of short intervals around zero, as loops round lengths down with them."""
+    spans = [Interval(low, high) for low in range(-9, 10, 3) for high in range(low, 10, 4)]
+    for x, y in product(spans, spans):
+        answer = masked(x, y)
+        for pair in product(range(x.low, x.high + 1), range(y.low, y.high + 1)):
+            number = pair[0] & pair[1]
+            assert _contains(answer.interval, number)
+            exactly = lambda sum_, pair=pair: sum_.put(lambda place: Sum(pair[place])).constant
+            assert all(number <= exactly(bound) for bound in answer.above)
+            assert all(number >= exactly(bound) for bound in answer.below)
+    assert masked(Interval(-2047, 2048), Interval(-8, -8)).interval == Interval(-2054, 2048)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
