@@ -1,11 +1,11 @@
-"""Reads and writes one element of each short row under a mask, in the nests that compute the rows.
+"""Reads and writes one element of each row under a mask, in the nests that compute the rows.
 
-Reads: nd on tensors. Writes: nd: comparisons, selects and largest elements. Leaves: long rows, and arrays that are not
-computed element by element; for a write, for this write alone.
+Reads: nd on tensors. Writes: nd: comparisons, selects and largest elements. Leaves: writes to long rows, and arrays
+that are not computed element by element; for a write, for this write alone.
 
 `s[np.arange(n), labels]`, and its gradient, which adds to these elements, are loops of their own: they cannot be vector
 loops, cannot run row by row with the nests around them, and need the array in memory. In short rows it costs less to
-compare each element's column with the label.
+compare each element's column with the label; and a nest that reads so needs to compute only the chosen element.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from mlirad.dialect.ops.reduction import MaxOp
 from mlirad.lowering.rewriting import in_place_of, replace
 from mlirad.xdsl_support.traversal import ops_inside
 
-_LONGEST_ROW = 32
-"""With more elements, comparing all of them costs more than a loop that touches one."""
+_LONGEST_WRITTEN_ROW = 32
+"""With more elements, comparing all of them costs more than a loop that touches one. Rows that are read have no limit:
+their loops read one element (`to_loops/picked_elements.py`)."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ def _chosen(access: Places) -> _Chosen | None:
     for own, other in ((0, 1), (1, 0)):
         rows, column = access.indexed[own], access.indexed[other]
         is_each = types.shape(access.places[own].type) == (shape[rows],) and counts_up(access.places[own])
-        if is_each and 1 <= shape[column] <= _LONGEST_ROW:
+        is_short = shape[column] <= _LONGEST_WRITTEN_ROW or access.change is Change.NONE
+        if is_each and shape[column] >= 1 and is_short:
             return _Chosen(rows, column, access.places[other])
     return None
 

@@ -16,6 +16,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 from mlirad.analysis.memory import is_empty
 from mlirad.dialect.core.answers import Dims
 from mlirad.lowering.loop_body import Body, body_of
+from mlirad.lowering.picks import pick_of
 
 _MOST_OUTPUTS = 6
 _MOST_ARRAYS = 14
@@ -86,6 +87,9 @@ def mergeable(op: Operation) -> MergeableNest | None:
         return None
     if reduced and any(body.combiner(number, out.index) is None for number, out in enumerate(outs)):
         return None
+    varying = [frozenset(dims) for dims in found]
+    if pick_of(body, range(loops), varying[: len(op.inputs)], varying[len(op.inputs) :]) is not None:
+        return None  # alone it reads only one element of each row
     return MergeableNest(op, tuple([sizes[d] for d in range(loops)]), tuple(found), reduced, body)
 
 

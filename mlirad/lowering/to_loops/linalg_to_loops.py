@@ -32,6 +32,7 @@ from mlirad.lowering.to_loops.loop_nest import Nest, nest_of, simplify
 from mlirad.lowering.to_loops.loop_schedule import schedule_of
 from mlirad.lowering.to_loops.matched_nest import MatchedNest
 from mlirad.lowering.to_loops.parallel_nest import cut_of, in_blocks
+from mlirad.lowering.to_loops.picked_elements import PickedElements, picked_of
 from mlirad.lowering.to_loops.products.few_columns import FewColumns
 from mlirad.lowering.to_loops.products.finished_tiles import FinishedTiles
 from mlirad.lowering.to_loops.products.joined_nests import JoinedNest, NestsBeside, joined, nests_beside
@@ -277,5 +278,7 @@ class _Lowering:
             ).emit()
         elif (zeros := zero_terms_of(nest, body)) is not None:
             GuardedNest(nest, body, zeros, vector_bytes, builder).emit()
+        elif (pick := picked_of(nest, body)) is not None:
+            PickedElements(nest, pick, vector_bytes, builder).emit()
         else:
             NestEmitter(nest, schedule_of(nest, body, vector_bytes), body, builder).emit()

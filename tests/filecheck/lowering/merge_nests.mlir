@@ -96,3 +96,34 @@ func.func public @no_other_array(%m: i1) -> i64 {
   %2 = nd.sum %1 {axes = array<i64: 0>} : tensor<1xi64> to i64
   func.return %2 : i64
 }
+
+// A nest that takes one element of each row stays apart from one that sums the rows: alone it need not go along them.
+
+// CHECK-LABEL: func.func @picked
+// CHECK:         arith.addf
+// CHECK:       linalg.generic
+// CHECK:         arith.maximumf
+func.func @picked(%x: tensor<90x70xf64>, %labels: tensor<90xi64>) -> (tensor<90xf64>, tensor<90xf64>) {
+  %zero = arith.constant 0.0 : f64
+  %least = arith.constant 0xFFF0000000000000 : f64
+  %0 = tensor.empty() : tensor<90xf64>
+  %zeros = linalg.fill ins(%zero : f64) outs(%0 : tensor<90xf64>) -> tensor<90xf64>
+  %s = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<90x70xf64>) outs(%zeros : tensor<90xf64>) {
+  ^bb0(%a: f64, %old: f64):
+    %b = arith.mulf %a, %a : f64
+    %c = arith.addf %old, %b : f64
+    linalg.yield %c : f64
+  } -> tensor<90xf64>
+  %1 = tensor.empty() : tensor<90xf64>
+  %leasts = linalg.fill ins(%least : f64) outs(%1 : tensor<90xf64>) -> tensor<90xf64>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x, %labels : tensor<90x70xf64>, tensor<90xi64>) outs(%leasts : tensor<90xf64>) {
+  ^bb0(%a: f64, %label: i64, %old: f64):
+    %d = linalg.index 1 : index
+    %j = arith.index_cast %d : index to i64
+    %e = arith.cmpi eq, %j, %label : i64
+    %g = arith.select %e, %a, %least : f64
+    %h = arith.maximumf %old, %g : f64
+    linalg.yield %h : f64
+  } -> tensor<90xf64>
+  func.return %s, %y : tensor<90xf64>, tensor<90xf64>
+}

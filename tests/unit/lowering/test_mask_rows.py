@@ -39,6 +39,7 @@ CASES = [
     (np.float32, ROWS, 32),
     (np.complex128, ROWS, 4),
     (np.int32, ROWS, 33),
+    (np.float64, 5, 70),
 ]
 
 
@@ -79,6 +80,31 @@ def test_derivatives():
     x, v, labels = random.normal(size=(ROWS, 5)), random.normal(size=ROWS), random.integers(0, 5, ROWS)
     mlirad.check_grads(lambda x: picked(x, labels), (x,), order=2)
     mlirad.check_grads(lambda x, v: sum(np.sum(y * np.cos(y)) for y in written(x, v, labels)[:-1]), (x, v), order=1)
+
+
+@pytest.mark.parametrize(("dtype", "rows"), [(np.float64, 1), (np.float64, 7), (np.float32, 35), (np.int64, 16)])
+def test_only_the_chosen_element_is_read(dtype, rows):
+    """In vectors and one by one; of arrays with negative strides, too, and at several places of one row."""
+
+    def f(x, y, labels):
+        each = np.arange(len(labels))
+        z = x - y
+        return z[each, labels], z[each, labels - 1], (x * 2)[::-1][each, labels], (-y.T)[labels, each]
+
+    random = np.random.default_rng(rows)
+    x, y = ((random.normal(size=(rows, 9)) * 99).astype(dtype) for _ in range(2))
+    labels = random.integers(-8, 9, rows)
+    for args in ((x, y, labels), (x[::-1], y[:, ::-1], labels)):
+        for own, expected in zip(mlirad.jit(f)(*args), f(*args), strict=True):
+            np.testing.assert_array_equal(own, expected)
+
+
+def test_threads_share_the_rows():
+    random = np.random.default_rng(2)
+    scores, labels = random.normal(size=(20_000, 10)), random.integers(0, 10, 20_000)
+    own = mlirad.value_and_grad(picked, parallel=True)(scores, labels)
+    np.testing.assert_allclose(own[0], picked(scores, labels), rtol=1e-12)
+    np.testing.assert_allclose(own[1], mlirad.grad(picked)(scores, labels), rtol=1e-12)
 
 
 def test_the_first_wrong_index_is_reported():
