@@ -76,6 +76,10 @@ class EffectOp(InertOp):
         """The message, if all its parts are known."""
         return None
 
+    def passes(self) -> Expr | None:
+        """Emit whether the op does not fail; None if no number says so."""
+        return None
+
 
 def raise_unless(source: NumpySource, ok: NumpyText, error: str, message: str, words: Sequence[NumpyText]) -> None:
     """The lines of a check. words: the texts that replace {0} and {1} in its message."""
@@ -149,6 +153,9 @@ class CheckOp(EffectOp):
     def fails(self, *operands: Number | None) -> bool:
         return operands[0] is not None and not operands[0]
 
+    def passes(self) -> Expr:
+        return Expr(self.ok)
+
     def text(self, *operands: Number | None) -> str | None:
         words = operands[1:]
         return (
@@ -187,6 +194,10 @@ class CheckIndexOp(EffectOp):
     @property
     def message(self) -> str:
         return f"index {{0}} is out of bounds for axis {self.axis.value.data} with size {{1}}"
+
+    def passes(self) -> Expr:
+        index, size = Expr(self.index), Expr(self.size)
+        return (index >= -size) & (index < size)
 
     def reference(self, index: Any, size: Any) -> Any:
         if not -size <= index < size:

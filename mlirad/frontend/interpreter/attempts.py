@@ -38,8 +38,13 @@ def begin(context: Context) -> Attempt:
 
 def begin_again(context: Context, attempt: Attempt) -> None:
     """Go back to the beginning of an attempt, from wherever it ended."""
-    del context.active[attempt.depth :]
     roll_back(attempt.block, attempt.last)
+    go_back(context, attempt)
+
+
+def go_back(context: Context, attempt: Attempt) -> None:
+    """Let everything except the ops be as at the beginning of an attempt."""
+    del context.active[attempt.depth :]
     context.state, context.frame.live, context.appended = attempt.state.fork(), attempt.live, attempt.appended
 
 

@@ -7,7 +7,7 @@ move into the other side, so a typical early exit needs no flag.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from mlirad.frontend.interpreter import branches, conditions, dispatch, expressions, variables
@@ -50,15 +50,20 @@ def block(context: Context, statements: Sequence[ast.stmt]) -> Outcome:
 
 def then(context: Context, outcome: Outcome, rest: Sequence[ast.stmt]) -> Outcome:
     """Continue with `rest` if the outcome is NEXT at run time, and otherwise leave as the outcome says."""
-    assert outcome.code is not None
-    left = {exit: state for exit, state in outcome.states.items() if exit != Exit.NEXT}
-    leaving = Outcome(left, outcome.code if len(left) > 1 else None)
 
     def go_on() -> Outcome:
         context.state = outcome.states[Exit.NEXT].fork()
         return dispatch.block(context, rest)
 
-    return branches.branch(context, outcome.code == int(Exit.NEXT), go_on, lambda: leaving, live_at_end(context, rest))
+    return then_do(context, outcome, go_on, live_at_end(context, rest))
+
+
+def then_do(context: Context, outcome: Outcome, go_on: Callable[[], Outcome], live: Names) -> Outcome:
+    """The same with any continuation."""
+    assert outcome.code is not None
+    left = {exit: state for exit, state in outcome.states.items() if exit != Exit.NEXT}
+    leaving = Outcome(left, outcome.code if len(left) > 1 else None)
+    return branches.branch(context, outcome.code == int(Exit.NEXT), go_on, lambda: leaving, live)
 
 
 def live_at_end(context: Context, statements: Sequence[ast.stmt]) -> Names:

@@ -1,0 +1,140 @@
+"""Exceptions in a try: which ops of its body may raise one, and the handler that catches it.
+
+Reads: ast, the state, and the ops of the body. Writes: the ops of a handler. Leaves: an Outcome.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects import func
+from xdsl.ir import Operation
+
+from mlirad.analysis.constants import known_number
+from mlirad.dialect.core.expr import insert
+from mlirad.dialect.ops.check import EffectOp
+from mlirad.errors import CompileError
+from mlirad.frontend.interpreter import dispatch, storage, variables
+from mlirad.frontend.interpreter.attempts import Attempt
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.join.outcomes import Outcome
+from mlirad.frontend.join.steering import Bottom
+from mlirad.frontend.program.scope import uses
+from mlirad.frontend.values.values import Static
+from mlirad.raised_exceptions import exception_class, name_of_exception
+
+HINT = "check the condition with an if"
+
+
+@dataclass(frozen=True)
+class Caught:
+    """An exception caught by a handler. message: None if it contains run-time numbers. again: raises it once more; None
+    if the handler runs where only the run decides."""
+
+    kind: type[Exception]
+    message: str | None
+    again: CompileError | EffectOp | None
+
+
+def attempted(attempt: Attempt, body: Callable[[], Outcome]) -> tuple[Outcome, Caught | None]:
+    """The outcome of a body, and the exception that it certainly raises, if any."""
+    try:
+        outcome = body()
+    except CompileError as error:
+        if error.raised is None or error.block is not attempt.block:
+            raise
+        return Outcome({}), Caught(error.raised, error.message, error)
+    return outcome, None if outcome.states else _certain(attempt)
+
+
+def undecided(context: Context, node: ast.Try, attempt: Attempt, raised: Caught | None) -> list[EffectOp]:
+    """The ops since the attempt began that may raise an exception that a handler catches, if the run says so."""
+    return [
+        error
+        for error in may_raise(context, attempt)
+        if (raised is None or raised.again is not error) and handler_of(context, node, error) is not None
+    ]
+
+
+def handler_of(context: Context, node: ast.Try, error: EffectOp) -> ast.ExceptHandler | None:
+    """The handler that catches what an op raises, if any."""
+    kind = exception_class(error.raises)
+    return next((each for each in node.handlers if _catches(context, each, kind)), None)
+
+
+def _certain(attempt: Attempt) -> Caught | None:
+    """The exception that a body certainly raises; None if it depends on the run."""
+    last = attempt.block.last_op
+    if not isinstance(last, EffectOp) or last is attempt.last:
+        return None
+    known = [known_number(operand) for operand in last.operands]
+    return Caught(exception_class(last.raises), last.text(*known), last) if last.fails(*known) else None
+
+
+def handled(context: Context, node: ast.Try, attempt: Attempt, caught: Caught, outcome: Outcome) -> Outcome:
+    """The outcome if the body raises: that of the handler that catches it, if there is one."""
+    handler = next((each for each in node.handlers if _catches(context, each, caught.kind)), None)
+    if handler is None:
+        if isinstance(caught.again, CompileError):
+            raise caught.again
+        return outcome
+    if isinstance(caught.again, EffectOp):
+        caught.again.detach()
+    del context.active[attempt.depth :]
+    context.state.temps = context.state.temps[: len(attempt.state.temps)]
+    if handler.name is not None:
+        if caught.message is None and handler.name in frozenset[str]().union(*map(uses, handler.body)):
+            raise context.refusal("an exception with run-time numbers in its message cannot be bound to a name", HINT)
+        variables.bind(context, handler.name, Static(caught.kind(caught.message or "")))
+    context.handled.append(lambda: _raise_again(context, caught))
+    try:
+        return dispatch.block(context, handler.body)
+    finally:
+        context.handled.pop()
+
+
+def _raise_again(context: Context, caught: Caught) -> Exception:
+    if isinstance(caught.again, CompileError):
+        return caught.again
+    if caught.again is None:
+        if caught.message is None:
+            return context.refusal("an exception with run-time numbers in its message cannot be raised again", HINT)
+        return context.failed(name_of_exception(caught.kind) or "Exception", caught.message)
+    insert(caught.again.clone())
+    return Bottom()
+
+
+def _catches(context: Context, handler: ast.ExceptHandler, kind: type[Exception]) -> bool:
+    if handler.type is None:
+        return True
+    kinds = storage.static(context, dispatch.expression(context, handler.type), "the exceptions of a handler")
+    return issubclass(kind, kinds)
+
+
+# Ops that may raise.
+
+
+def may_raise(context: Context, attempt: Attempt) -> Iterator[EffectOp]:
+    first = attempt.block.first_op if attempt.last is None else attempt.last.next_op
+    return _failing(context, _onward(first), set())
+
+
+def _onward(op: Operation | None) -> Iterator[Operation]:
+    while op is not None:
+        yield op
+        op = op.next_op
+
+
+def _failing(context: Context, ops: Iterable[Operation], seen: set[str]) -> Iterator[EffectOp]:
+    """The ops that may fail, including those in called functions."""
+    for op in (inner for each in ops for inner in each.walk()):
+        if isinstance(op, EffectOp):
+            yield op
+        elif isinstance(op, func.CallOp) and (name := op.callee.root_reference.data) not in seen:
+            seen.add(name)
+            callee = next((each for each in context.functions if each.sym_name.data == name), None)
+            if callee is None:
+                raise context.refusal("a function that calls itself inside a `try` is not compiled", HINT)
+            yield from _failing(context, [callee], seen)
