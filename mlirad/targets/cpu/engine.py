@@ -30,6 +30,9 @@ _OPTIMISATION = 2
 FINISHED = "; no loop here is left to be vectorised"
 """The first line of IR in which all loops are vector loops: it is enough to clean up each function by itself."""
 
+VECTORIZED = "; loops here are only left to be unrolled"
+"""The first line of IR in which all other loops are cheap, and slower in vectors."""
+
 # Functions that LLVM's code generator may call, besides those that the emitter calls by name. Each also as `...f`, for
 # float.
 _MATH = """
@@ -200,12 +203,14 @@ def _parsed(text: str) -> Iterator[llvm.ModuleRef]:
         yield module
 
 
-def _optimise(module: llvm.ModuleRef, *, is_finished: bool) -> None:
+def _optimise(module: llvm.ModuleRef, text: str) -> None:
+    """text: the module's, whose first line says what is left to be done."""
     options = llvm.create_pipeline_tuning_options(speed_level=_OPTIMISATION)
-    if is_finished:
+    if text.startswith((FINISHED, VECTORIZED)):
         for function in module.functions:
             if not function.is_declaration:
-                with _pass_builder(options) as builder, _freed(_clean_up()) as passes:
+                clean_up = _clean_up(unrolls=text.startswith(VECTORIZED))
+                with _pass_builder(options) as builder, _freed(clean_up) as passes:
                     passes.run(function, builder)
         return
     options.loop_vectorization = True
@@ -216,8 +221,8 @@ def _optimise(module: llvm.ModuleRef, *, is_finished: bool) -> None:
         passes.run(module, builder)
 
 
-def _clean_up() -> llvm.FunctionPassManager:
-    """The passes that pay in functions with finished loops.
+def _clean_up(*, unrolls: bool) -> llvm.FunctionPassManager:
+    """The passes that pay in functions with finished loops, or with loops to be unrolled.
 
     LLVM's own clean-up takes six times as long, without faster code: the emitter's loops are rotated already, and the
     code generator hoists loop-invariant code and shares common subexpressions.
@@ -226,6 +231,10 @@ def _clean_up() -> llvm.FunctionPassManager:
     passes.add_sroa_pass()
     passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
+    if unrolls:
+        passes.add_loop_unroll_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
     return passes
 
 
@@ -249,7 +258,7 @@ def _freed(passes: _Passes) -> Iterator[_Passes]:
 def optimise(text: str) -> str:
     """LLVM IR after LLVM's O2 pipeline with the vectoriser of loops, or after a clean-up if loops are finished."""
     with _parsed(text) as module:
-        _optimise(module, is_finished=text.startswith(FINISHED))
+        _optimise(module, text)
         return str(module)
 
 
@@ -263,7 +272,7 @@ def compile_object(text: str, *, is_optimised: bool = False) -> bytes:
     """Optimise IR, unless it is already optimised, and compile it to an object file."""
     with _parsed(text) as module:
         if not is_optimised:
-            _optimise(module, is_finished=text.startswith(FINISHED))
+            _optimise(module, text)
         return _get_compiler().machine.emit_object(module)
 
 

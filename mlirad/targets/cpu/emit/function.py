@@ -78,6 +78,8 @@ class ModuleEmitter:
     is_finished: bool = True
     """Whether every innermost loop handles vectors, and no function calls another: there is little left for LLVM to
     do."""
+    is_vectorized: bool = True
+    """The same, except for loops that are only left to be unrolled."""
 
     @cached_property
     def recursive(self) -> set[str]:

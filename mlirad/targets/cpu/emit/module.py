@@ -16,7 +16,7 @@ from mlirad.targets.cpu.emit import func as func_rules
 from mlirad.targets.cpu.emit import memref as memref_rules
 from mlirad.targets.cpu.emit.function import ModuleEmitter, Rule, escaped, ops_in, quoted
 from mlirad.targets.cpu.emit.leaf_function import emit_leaf
-from mlirad.targets.cpu.engine import FINISHED
+from mlirad.targets.cpu.engine import FINISHED, VECTORIZED
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
 from mlirad.targets.cpu.runtime import runtime_text
 
@@ -68,6 +68,6 @@ def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
     data = f'@{MANIFEST} = constant [{len(manifest)} x i8] c"{escaped(manifest)}"'
     table = f"@{ENTRIES} = constant [{len(emitter.entries)} x ptr] [{addresses}]"
     weights = '!0 = !{!"branch_weights", i32 1000000, i32 1}'
-    first_line = [FINISHED] if emitter.is_finished else []
+    first_line = [FINISHED] if emitter.is_finished else [VECTORIZED] if emitter.is_vectorized else []
     parts = [*first_line, *emitter.chunks, *definitions, *declarations.values(), table, data, weights, ""]
     return "\n".join(parts)
