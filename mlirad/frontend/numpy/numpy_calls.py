@@ -38,6 +38,7 @@ from mlirad.frontend.numpy.declarations import Facts
 from mlirad.frontend.numpy.linear_algebra import linalg_loops  # noqa: F401  (it declares what it compiles)
 from mlirad.frontend.numpy.random import drawing
 from mlirad.frontend.program import coverage, hints, purity
+from mlirad.frontend.program.caught_exceptions import is_any_caught
 from mlirad.frontend.program.hidden_state import CALLABLES, hint_of
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.python_operators import Meanings, install
@@ -77,7 +78,10 @@ def call(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = 
         with numpys_refusal(), np.errstate(all="ignore"):
             return _as_constants(evaluated(function, args, kwargs))
     check_arguments(function, made, args, kwargs)
-    return made(*args, **kwargs)
+    result = made(*args, **kwargs)
+    if is_any_caught():
+        numpy_scalars.check_as_python(function, args, result)
+    return result
 
 
 def evaluated(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from mlirad.dialect.core.expr import apply, emit
 from mlirad.dialect.core.registry import spelled
 from mlirad.dialect.functions.complex_parts import ComplexOp, ImagOp, RealOp
 from mlirad.dialect.functions.float_parts import ScaleOp
+from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import declarations, numpy_elementwise
@@ -25,10 +26,11 @@ from mlirad.frontend.numpy.declarations import compiles, declare
 from mlirad.frontend.numpy.numpy_power import power
 from mlirad.frontend.numpy.numpy_shapes import flat, part
 from mlirad.frontend.numpy.python_integers import converted
+from mlirad.frontend.program.caught_exceptions import is_caught
 from mlirad.frontend.values import nep50
 from mlirad.frontend.values.assignment import check_integral
 from mlirad.frontend.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.traced import Traced, as_traced, origins_of, require_static
+from mlirad.frontend.values.traced import Number, Traced, as_traced, origins_of, require_static
 
 # Functions of math without an op of their own, as NumPy functions of Python floats.
 for _function, _ufunc in (
@@ -200,3 +202,32 @@ def _ldexp(x: Any, i: Any) -> Traced:
 
 def _weak(x: Traced) -> Traced:
     return Traced(x.expr, weak=True, origins=x.origins)
+
+
+_POLES = (math.log, math.log2, math.log10, math.log1p, math.atanh, math.pow)
+"""Functions that are infinite only where they are not defined; the others overflow."""
+
+
+def check_as_python(function: Any, args: Sequence[Any], result: Any) -> None:
+    """Raise as Python does if a function of the module math is not defined, or overflows, and a handler catches it."""
+    if getattr(function, "__module__", None) != "math" or not isinstance(result, Traced) or result.kind is not float:
+        return
+    operands = [to_float(x).expr for x in args if isinstance(x, Traced | Number)]
+    if not operands or len(operands) != len(args):
+        return
+    value = result.expr
+    is_nan, is_infinite = value != value, apply(np.absolute, value) == np.inf
+    comes_from_nan, comes_from_infinite = (
+        reduce(operator.or_, (test(x) for x in operands))
+        for test in (lambda x: x != x, lambda x: apply(np.absolute, x) == np.inf)
+    )
+    fails = is_nan & ~comes_from_nan
+    overflows = is_infinite & ~comes_from_infinite
+    if function in _POLES:
+        fails = fails | overflows
+    for ok, kind, message in (
+        (~fails, ValueError, "math domain error"),
+        (~overflows, OverflowError, "math range error"),
+    ):
+        if is_caught(kind):
+            check(ok, kind.__name__, message)

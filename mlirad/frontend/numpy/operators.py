@@ -22,6 +22,7 @@ from mlirad.frontend.numpy.numpy_elementwise import BITWISE, COMPARISONS
 from mlirad.frontend.numpy.numpy_power import power
 from mlirad.frontend.numpy.numpy_products import matmul
 from mlirad.frontend.numpy.undecided_numbers import applied, as_held, kinds_made, may_be_python
+from mlirad.frontend.program.caught_exceptions import is_caught
 from mlirad.frontend.values import nep50
 from mlirad.frontend.values.nep50 import Either
 from mlirad.frontend.values.traced import Number, Traced, as_operand, in_type, is_python_number, origins_of, python_kind
@@ -33,6 +34,8 @@ _SYMBOLS = {
     np.left_shift: "<<",
     np.right_shift: ">>",
 }
+
+_DIVISIONS = {np.divide: "float division", np.floor_divide: "float floor division", np.remainder: "float modulo"}
 
 
 def binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
@@ -98,6 +101,9 @@ def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | N
         return replace(power(_plain(as_held(left)), _plain(as_held(right))), several=_several(ufunc, left, right))
     if kind is not float and ufunc in (np.divide, np.floor_divide, np.remainder):
         _check_divisor(ufunc, right)
+    elif ufunc in _DIVISIONS and is_caught(ZeroDivisionError):
+        message = f"{_DIVISIONS[ufunc]} by zero"
+        check(apply(np.not_equal, in_type(right, nep50.weak_dtype(float), ()), 0.0), "ZeroDivisionError", message)
     is_float = kind is float or ufunc is np.divide
     dtype = nep50.weak_dtype(float if is_float else int)
     operands = in_type(left, dtype, ()), in_type(right, dtype, ())

@@ -8,7 +8,8 @@ calls of the function that see the same (the same kinds of values, the same stat
 calls of one func.func. If the source shows enough calls in one block, this applies from the first call on. Static
 floats that differ between calls become arguments, unless the function must know them, or would be slower otherwise. A
 function is inlined after all if it changes lists, dicts or names of its caller, or only few elements of an array, or if
-anything in it is refused or must be known at compile time: more is known at the place of the call.
+anything in it is refused or must be known at compile time: more is known at the place of the call. So is a function
+called in a `try`, whose handlers must see what it raises.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from mlirad.frontend.join.call_state import Ended, Seen
 from mlirad.frontend.join.recursions import Recursion, Site
 from mlirad.frontend.join.repeated_calls import RepeatedCalls, Repeats
 from mlirad.frontend.join.steering import Bottom, Recursive, Restart
+from mlirad.frontend.program.caught_exceptions import is_any_caught
 from mlirad.frontend.program.scope import calls_in_a_row
 from mlirad.frontend.values import affine
 from mlirad.frontend.values.poison import PoisonUsed
@@ -97,6 +99,7 @@ def _may_share(context: Context, site: Site) -> bool:
     return (
         bool(context.active)
         and calls.is_allowed
+        and not is_any_caught()
         and site.function not in calls.refused
         and (recursion.INLINED, id(site.node)) not in context.unrolled
         and not any(frame.scope.node is site.node for frame in context.active)

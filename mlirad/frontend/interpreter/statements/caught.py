@@ -21,6 +21,7 @@ from mlirad.frontend.interpreter.attempts import Attempt
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.outcomes import Outcome
 from mlirad.frontend.join.steering import Bottom
+from mlirad.frontend.program.caught_exceptions import Kinds, catching
 from mlirad.frontend.program.scope import uses
 from mlirad.frontend.values.values import Static
 from mlirad.raised_exceptions import exception_class, name_of_exception
@@ -30,7 +31,7 @@ HINT = "check the condition with an if"
 
 @dataclass(frozen=True)
 class Caught:
-    """An exception caught by a handler. message: None if it contains run-time numbers. again: raises it once more; None
+    """An exception caught by a handler. message: None if only the run knows it. again: raises it once more; None
     if the handler runs where only the run decides."""
 
     kind: type[Exception]
@@ -38,10 +39,18 @@ class Caught:
     again: CompileError | EffectOp | None
 
 
-def attempted(attempt: Attempt, body: Callable[[], Outcome]) -> tuple[Outcome, Caught | None]:
+def protected(context: Context, node: ast.Try) -> catching:
+    """Inside this context, the handlers of a try catch exceptions."""
+    return catching(tuple(_kind(context, each) for each in node.handlers))
+
+
+def attempted(
+    context: Context, node: ast.Try, attempt: Attempt, body: Callable[[], Outcome]
+) -> tuple[Outcome, Caught | None]:
     """The outcome of a body, and the exception that it certainly raises, if any."""
     try:
-        outcome = body()
+        with protected(context, node):
+            outcome = body()
     except CompileError as error:
         if error.raised is None or error.block is not attempt.block:
             raise
@@ -86,7 +95,7 @@ def handled(context: Context, node: ast.Try, attempt: Attempt, caught: Caught, o
     context.state.temps = context.state.temps[: len(attempt.state.temps)]
     if handler.name is not None:
         if caught.message is None and handler.name in frozenset[str]().union(*map(uses, handler.body)):
-            raise context.refusal("an exception with run-time numbers in its message cannot be bound to a name", HINT)
+            raise context.refusal("an exception whose message only the run knows cannot be bound to a name", HINT)
         variables.bind(context, handler.name, Static(caught.kind(caught.message or "")))
     context.handled.append(lambda: _raise_again(context, caught))
     try:
@@ -100,17 +109,22 @@ def _raise_again(context: Context, caught: Caught) -> Exception:
         return caught.again
     if caught.again is None:
         if caught.message is None:
-            return context.refusal("an exception with run-time numbers in its message cannot be raised again", HINT)
+            return context.refusal("an exception whose message only the run knows cannot be raised again", HINT)
         return context.failed(name_of_exception(caught.kind) or "Exception", caught.message)
     insert(caught.again.clone())
     return Bottom()
 
 
 def _catches(context: Context, handler: ast.ExceptHandler, kind: type[Exception]) -> bool:
+    return issubclass(kind, _kind(context, handler))
+
+
+def _kind(context: Context, handler: ast.ExceptHandler) -> Kinds:
+    """The exceptions that a handler catches."""
     if handler.type is None:
-        return True
-    kinds = storage.static(context, dispatch.expression(context, handler.type), "the exceptions of a handler")
-    return issubclass(kind, kinds)
+        return (BaseException,)
+    found = storage.static(context, dispatch.expression(context, handler.type), "the exceptions of a handler")
+    return found if isinstance(found, tuple) else (found,)
 
 
 # Ops that may raise.

@@ -40,7 +40,6 @@ from mlirad.frontend.values.traced import DATA, Traced
 from mlirad.raised_exceptions import exception_class
 from mlirad.xdsl_support.effects import is_terminator
 
-
 _WITH_VALUES = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 
 
@@ -50,7 +49,7 @@ def run(context: Context, node: ast.Try, body: Sequence[ast.stmt]) -> Outcome:
         return dispatch.block(context, node.orelse)
     first, rest = body[0], body[1:]
     attempt = attempts.begin(context)
-    outcome, raised = caught.attempted(attempt, lambda: dispatch.block(context, [first]))
+    outcome, raised = caught.attempted(context, node, attempt, lambda: dispatch.block(context, [first]))
     errors = caught.undecided(context, node, attempt, raised)
     if errors:
         attempts.begin_again(context, attempt)
@@ -83,7 +82,8 @@ def _if_statement(context: Context, node: ast.Try, first: ast.If, rest: Sequence
     def go_on() -> Outcome:
         with context.at(first):
             inner = attempts.begin(context)
-            truth = conditions.condition(context, first.test)
+            with caught.protected(context, node):
+                truth = conditions.condition(context, first.test)
             _remove_passed(context, node, inner)
             if isinstance(truth, bool):
                 return run(context, node, sides[0 if truth else 1])
@@ -91,7 +91,8 @@ def _if_statement(context: Context, node: ast.Try, first: ast.If, rest: Sequence
             return branches.branch(context, truth, then, otherwise, statements.live_at_end(context, [node]))
 
     with context.at(first):
-        conditions.condition(context, first.test)
+        with caught.protected(context, node):
+            conditions.condition(context, first.test)
         number = len(caught.undecided(context, node, attempt, None))
     if not number:
         attempts.begin_again(context, attempt)
@@ -106,11 +107,13 @@ def _simple_statement(context: Context, node: ast.Try, body: Sequence[ast.stmt],
     with context.at(first):
         if value is None:
             raise _refused(context)
-        dispatch.expression(context, value)
+        with caught.protected(context, node):
+            dispatch.expression(context, value)
 
     def go_on() -> Outcome:
         inner = attempts.begin(context)
-        outcome = dispatch.block(context, [first])
+        with caught.protected(context, node):
+            outcome = dispatch.block(context, [first])
         _remove_passed(context, node, inner)
         return _go_on(context, node, outcome, body[1:])
 
@@ -124,7 +127,7 @@ def _decided(context: Context, node: ast.Try, attempt: Attempt, number: int, go_
     errors = caught.undecided(context, node, attempt, None)
     if len(errors) != number or not _is_unchanged(attempt.state, context.state):
         raise _refused(context)
-    passes, raised = _tested(context, node, attempt, errors), _same_for_all(context, errors)
+    passes, raised = _tested(context, node, attempt, errors), _raised(errors)
     attempts.go_back(context, attempt)
 
     def fail() -> Outcome:
@@ -169,13 +172,13 @@ def _is_unchanged(before: State, after: State) -> bool:
     )
 
 
-def _same_for_all(context: Context, errors: Sequence[EffectOp]) -> Caught:
-    """The exception, which must be the same for all ops."""
-    kinds = {exception_class(error.raises) for error in errors}
-    messages = {error.text(False, *map(known_number, error.operands[1:])) for error in errors}
-    if len(kinds) > 1:
-        raise _refused(context)
-    return Caught(kinds.pop(), messages.pop() if len(messages) == 1 else None, None)
+def _raised(errors: Sequence[EffectOp]) -> Caught:
+    """What the handler catches: with a message if it is the same for all ops."""
+    found = {
+        (exception_class(error.raises), error.text(False, *map(known_number, error.operands[1:]))) for error in errors
+    }
+    kind, message = next(iter(found))
+    return Caught(kind, message if len(found) == 1 else None, None)
 
 
 # The test.

@@ -35,7 +35,7 @@ def try_statement(context: Context, node: ast.Try, _after: Names) -> Outcome:
 
 def _tried(context: Context, node: ast.Try, attempt: Attempt) -> Outcome:
     """The outcome without the `finally`."""
-    outcome, raised = caught.attempted(attempt, lambda: dispatch.block(context, node.body))
+    outcome, raised = caught.attempted(context, node, attempt, lambda: dispatch.block(context, node.body))
     if caught.undecided(context, node, attempt, raised):
         attempts.begin_again(context, attempt)
         return decided_by_the_run.run(context, node, node.body)
