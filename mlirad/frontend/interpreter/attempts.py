@@ -6,14 +6,19 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.ir import Block, Operation
 
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.append_counts import AppendCounts
+from mlirad.frontend.join.frames import Why
 from mlirad.frontend.program.scope import Names
 from mlirad.frontend.values.state import State
+
+Findings = tuple[dict[Hashable, Why], dict[Hashable, Any], set[Hashable]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +51,18 @@ def go_back(context: Context, attempt: Attempt) -> None:
     """Let everything except the ops be as at the beginning of an attempt."""
     del context.active[attempt.depth :]
     context.state, context.frame.live, context.appended = attempt.state.fork(), attempt.live, attempt.appended
+
+
+def findings_of(context: Context) -> Findings:
+    """What is known about loops: which are unrolled, their headers, and which have side effects in their conditions."""
+    return dict(context.unrolled), dict(context.headers), set(context.impure)
+
+
+def forget_since(context: Context, findings: Findings) -> None:
+    """Forget what has been found about loops since then."""
+    unrolled, context.headers, context.impure = findings
+    context.unrolled.clear()
+    context.unrolled.update(unrolled)
 
 
 def roll_back(block: Block, last: Operation | None) -> None:

@@ -111,6 +111,7 @@ class Context:
         self.headers: dict[Hashable, Any] = {}  # the headers of loops when they were last met (loops.py)
         self.marks: dict[Hashable, dict[Hashable, Any]] = {}  # the origins of loop-carried values (origins.py)
         self.stepwise: set[Hashable] = set()  # loops with numbers that are widened one by one (fixpoint.py)
+        self.surprising: set[Hashable] = set()  # loops whose headers their texts do not foresee (foreseen_writes.py)
         self.crowded: set[Hashable] = set()  # loops in which names have shared three arrays (collapse.py)
         self.covered: set[int] = set()  # lists with room for what is appended here (filled_lists.py)
         self.doubling: set[int] = set()  # the lists among them with arrays that are enlarged when full

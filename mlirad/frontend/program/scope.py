@@ -169,6 +169,18 @@ def assigned(node: ast.AST) -> Names:
 
 
 @once
+def written(node: ast.AST) -> Names:
+    """The names of arrays whose elements a statement may write by an assignment: `x[i] = y`, `x[i] += y`, `x += y`."""
+    found: set[str] = set()
+    for child in nodes_in(node):
+        if isinstance(child, ast.AugAssign) and isinstance(child.target, ast.Name):
+            found.add(child.target.id)
+        elif isinstance(child, ast.Subscript) and not isinstance(child.ctx, ast.Load):
+            found |= uses(child.value) if isinstance(child.value, ast.Name) else NONE
+    return frozenset(found)
+
+
+@once
 def calls_in_a_row(node: ScopeNode) -> dict[tuple[int, int, int | None, int | None], int]:
     """How many calls of the same name the simple statements of a block contain, by the place of each call."""
     found: dict[tuple[int, int, int | None, int | None], int] = {}

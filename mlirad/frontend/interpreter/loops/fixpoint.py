@@ -1,5 +1,7 @@
 """Finds the values that a loop carries: a fix-point of merging the states before the loop and after an iteration.
 
+If the text of a loop foresees them (foreseen_writes.py), one pass confirms it; else the search begins with none.
+
 Reads: the state before the loop, and passes over its body. Writes: conversions at the ends of the two blocks that a
 merge joins. Leaves: a Header that an iteration does not change, and the pass over the body that began with it.
 """
@@ -16,7 +18,7 @@ from mlirad.dialect.core.expr import building
 from mlirad.errors import CompileError
 from mlirad.frontend.interpreter import attempts, branches
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.interpreter.loops import filled_lists, loop_ops, unrolling
+from mlirad.frontend.interpreter.loops import filled_lists, foreseen_writes, loop_ops, unrolling
 from mlirad.frontend.join.carried.collapse import collapsed
 from mlirad.frontend.join.carried.handed_on import Moves
 from mlirad.frontend.join.carried.loop_header import Header, Loop, LoopNumbering, Pass
@@ -95,6 +97,9 @@ def rolled(context: Context, loop: Loop) -> Outcome:
 def fixpoint(context: Context, loop: Loop) -> Outcome:
     attempt = attempts.begin(context)
     search = Search(loop, entry_of(context, loop), context.current_block.last_op)
+    outcome = foreseen(context, search, attempt)
+    if outcome is not None:
+        return outcome
     try:
         return searched(context, search)
     except (NeedStatic, PoisonUsed, CompileError, NotConfirmed):
@@ -108,6 +113,42 @@ def fixpoint(context: Context, loop: Loop) -> Outcome:
 
 def entry_of(context: Context, loop: Loop) -> State:
     return branches.without_dead(context, context.state, Exit.NEXT, unrolling.header_live(context, loop))
+
+
+def foreseen(context: Context, search: Search, attempt: attempts.Attempt) -> Outcome | None:
+    """The outcome of a loop that one pass understands: it begins with a header foreseen from the text. None if there is
+    no such header, or if the pass does not confirm it; the search then begins with nothing widened."""
+    loop = search.loop
+    skeleton = Skeleton.of(search.entry)
+    if loop.key in context.surprising or known_header(context, loop, skeleton) is not None:
+        return None
+    before = Header.before(loop, search.entry, numbering_of(context, loop))
+    imagined = foreseen_writes.pass_of(loop, before, context.frame.number)
+    if imagined is None:
+        return None
+    header = merged_header(context, search, before, imagined, Widening(imagined.start))
+    drop(context, search, imagined)
+    findings = attempts.findings_of(context)
+    try:
+        made = resolved_pass(context, loop, header)
+        if Exit.NEXT in made.outcome.states:
+            merged = merged_header(context, search, header, made, Widening(made.start))
+            if foreseen_writes.is_confirmed(header, merged, made):
+                return found(context, loop, skeleton, header, merged, made)
+        made.discard()
+    except (NeedStatic, PoisonUsed, CompileError):
+        pass
+    context.surprising.add(loop.key)
+    attempts.begin_again(context, attempt)
+    attempts.forget_since(context, findings)
+    return None
+
+
+def found(context: Context, loop: Loop, skeleton: Skeleton, header: Header, merged: Header, made: Pass) -> Outcome:
+    """The outcome of a loop whose header an iteration does not change."""
+    context.headers[loop.key] = skeleton, header
+    header.origins = merged.origins
+    return filled_lists.after_filling(context, loop, made, loop_ops.emit(context, loop, header, merged, made))
 
 
 def searched(context: Context, search: Search) -> Outcome:
@@ -130,9 +171,7 @@ def searched(context: Context, search: Search) -> Outcome:
         description = merged.description()
         if description == previous:
             require_confirmed(search, header, made, merged)
-            context.headers[loop.key] = skeleton, header
-            header.origins = merged.origins
-            return filled_lists.after_filling(context, loop, made, loop_ops.emit(context, loop, header, merged, made))
+            return found(context, loop, skeleton, header, merged, made)
         if previous is not None and loop.key not in context.stepwise and not places_moved(header, merged):
             merged = with_groups(context, search, header, made, merged)
         if search.predictions < PREDICTIONS and loop.key not in context.stepwise:
@@ -236,12 +275,16 @@ def header_of(search: Search, merge: Merge) -> Header:
 
 def guess(context: Context, loop: Loop, entry: State, skeleton: Skeleton) -> tuple[Header, Hashable]:
     """The initial header: the one found in an enclosing loop's last pass, or one with nothing widened."""
-    if loop.key in context.headers:
-        old, found = context.headers[loop.key]
-        if old.description == skeleton.description:
-            header = found.moved(old, skeleton)
-            return header, header.description()
+    header = known_header(context, loop, skeleton)
+    if header is not None:
+        return header, header.description()
     return Header.before(loop, entry, numbering_of(context, loop)), None
+
+
+def known_header(context: Context, loop: Loop, skeleton: Skeleton) -> Header | None:
+    """The header found in an enclosing loop's last pass, if the state before the loop is of the same kind."""
+    old, known = context.headers.get(loop.key, (None, None))
+    return known.moved(old, skeleton) if old is not None and old.description == skeleton.description else None
 
 
 def numbering_of(context: Context, loop: Loop, by_identity: bool = False, through_ifs: bool = False) -> LoopNumbering:
@@ -307,7 +350,7 @@ def varying_of(context: Context, search: Search, trial: Header, added: frozenset
     """Which numbers carried by a trial pass vary; None: the pass is impossible, because one of them is needed
     statically."""
     loop = search.loop
-    before = dict(context.unrolled), dict(context.headers), set(context.impure)
+    findings = attempts.findings_of(context)
     attempt = attempts.begin(context)
     try:
         made = resolved_pass(context, loop, trial)
@@ -325,9 +368,7 @@ def varying_of(context: Context, search: Search, trial: Header, added: frozenset
         made.discard()
     attempts.begin_again(context, attempt)
     if varying != added:
-        unrolled, context.headers, context.impure = before
-        context.unrolled.clear()
-        context.unrolled.update(unrolled)
+        attempts.forget_since(context, findings)
     return varying
 
 
