@@ -32,7 +32,13 @@ _compile_windows(windows, WindowsOp)
 _compile_windows(overlap, OverlapOp)
 
 
-@compiles(*geometry.PURE)
+@compiles(*geometry.SIZES)
 def sizes_of_windows(*numbers: Any) -> Any:
     """Functions of sizes alone: Python runs them when the sizes are known."""
     return require_static(numbers, "the sizes of images and windows")
+
+
+@compiles(geometry.images_at_once)
+def images_at_once(*_: Any) -> int:
+    """One image at a time if only the run knows how many there are."""
+    return 1

@@ -1,8 +1,8 @@
 """Convolutions in the sense of neural networks (correlations): products of an image's windows with a matrix of weights.
 
-Images are processed one at a time, so the windows of an image stay in the caches. As in PyTorch, x is (batch, channels,
-...) and w is (results, channels / groups, ...). With the channels last, x is (batch, ..., channels) and w is (...,
-channels / groups, results).
+Images are processed one at a time, so the windows of an image stay in the caches; or several at a time, if they have
+few places, so that they share the weights. As in PyTorch, x is (batch, channels, ...) and w is (results, channels /
+groups, ...). With the channels last, x is (batch, ..., channels) and w is (..., channels / groups, results).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from mlirad.library.nn.geometry import (
     channels_and_results,
     convolution_sizes,
+    images_at_once,
     is_channels_last,
     transposed_channels,
     transposed_sizes,
@@ -163,6 +164,9 @@ def _channels_first(
 ) -> Any:
     spatial = tuple(range(2, 2 + len(kernel)))
     terms, places = depth * prod(kernel), prod(counts)
+    together = images_at_once(x.shape[0], places, terms, results // groups)
+    if together > 1:
+        return _several_at_once(x, w, together, groups, depth, results, kernel, counts, strides, dilations, pads)
     weights = np.reshape(w.copy(), (groups, results // groups, terms))
     y = np.empty((x.shape[0], groups, results // groups, *counts), np.result_type(x, w))
     for n in range(x.shape[0]):
@@ -173,6 +177,39 @@ def _channels_first(
             )
         y[n] = np.reshape(weights @ np.reshape(image, (groups, terms, places)), y.shape[1:])
     return np.reshape(y, (x.shape[0], results, *counts))
+
+
+def _several_at_once(
+    x: Any,
+    w: Any,
+    together: int,
+    groups: int,
+    depth: int,
+    results: int,
+    kernel: tuple[int, ...],
+    counts: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    pads: tuple[tuple[int, int], ...],
+) -> Any:
+    """Images with the channels first, `together` of them beside one another in the columns of each product."""
+    spatial = tuple(range(3, 3 + len(kernel)))
+    terms, filters, parts = depth * prod(kernel), results // groups, x.shape[0] // together
+    weights = np.reshape(w.copy(), (groups, filters, terms))
+    x = np.reshape(x, (parts, together, groups, depth, *x.shape[2:]))
+    y = np.empty((parts, together, groups, filters, *counts), np.result_type(x, w))
+    for n in range(parts):
+        image = padded(np.moveaxis(x[n].copy(), 0, 2), x.shape[4:], pads, 0, False)
+        if terms != depth or image.shape[3:] != counts:
+            image = windows(
+                image,
+                (0, 1, *spatial, 2, *spatial),
+                (1, 1, *dilations, 1, *strides),
+                (groups, depth, *kernel, together, *counts),
+            )
+        products = weights @ np.reshape(image, (groups, terms, together * prod(counts)))
+        y[n] = np.moveaxis(np.reshape(products, (groups, filters, together, *counts)), 2, 0)
+    return np.reshape(y, (parts * together, results, *counts))
 
 
 def _channels_last(

@@ -14,6 +14,10 @@ Sizes = tuple[int, ...]
 Pads = tuple[tuple[int, int], ...]
 """The padding before and after each axis."""
 
+_FEW_PLACES, _LONG_SUM, _MANY_RESULTS = 128, 256, 64
+_COLUMNS, _MOST_COLUMNS = 256, 4096
+"""The columns of a product that are enough, and the most if no number of equal parts has about so many."""
+
 
 def convolution_sizes(
     sizes: Sizes, kernel: Sizes, stride: Any, padding: Any, dilation: Any
@@ -28,6 +32,18 @@ def convolution_sizes(
     if min(counts) < 1 or 0 in kernel:
         raise ValueError(f"windows that span {spans} do not fit in {sizes} with the padding {pads}")
     return counts, strides, dilations, pads
+
+
+def images_at_once(images: int, places: int, terms: int, results: int) -> int:
+    """How many images a product multiplies by the same weights. terms: the length of its sums; results: its rows.
+
+    The columns of few places fill no tiles, and are too few for weights that are read from far away. More images than
+    that only leave the caches. They are copied into another order, which short sums are not worth.
+    """
+    if places > _FEW_PLACES or terms < _LONG_SUM or results < _MANY_RESULTS:
+        return 1
+    parts = [count for count in range(1, images + 1) if images % count == 0 and count * places <= _MOST_COLUMNS]
+    return next((count for count in parts if count * places >= _COLUMNS), max(parts, default=1))
 
 
 def transposed_sizes(
@@ -150,7 +166,8 @@ def _paddings(padding: Any, sizes: Sizes, spans: Sizes, strides: Sizes) -> Pads:
     return tuple((each, each) for each in _per_axis(padding, rank, "padding", 0))
 
 
-PURE = (
+SIZES = (
     *(convolution_sizes, transposed_sizes, pooling_sizes, divisors, padded_sizes),
     *(channels_and_results, transposed_channels, is_channels_last),
 )
+PURE = (*SIZES, images_at_once)

@@ -59,7 +59,8 @@ def padded(x: Any, sizes: Any, pads: Any, value: Any, is_last: bool) -> Any:
     whole, inner = padded_sizes(sizes, pads)
     if whole == sizes:
         return x
-    y = np.full((x.shape[0], *whole, x.shape[-1]) if is_last else (*x.shape[:2], *whole), value, x.dtype)
+    around = x.shape[:1] if is_last else x.shape[: x.ndim - len(whole)]
+    y = np.full((*around, *whole, x.shape[-1]) if is_last else (*around, *whole), value, x.dtype)
     y[(slice(None), *inner) if is_last else (..., *inner)] = x
     return y
 

@@ -9,6 +9,7 @@ import pytest
 
 import mlirad
 from mlirad import nn
+from mlirad.library.nn.geometry import images_at_once
 from mlirad.library.nn.windowing import overlap, windows
 
 RNG = np.random.default_rng(7)
@@ -51,6 +52,42 @@ def test_a_batch_of_a_length_that_only_the_run_knows() -> None:
     kernel = mlirad.jit(lambda x, w, count: nn.max_pool2d(nn.conv2d(x[:count], w), 2))
     for count in (0, 1, 3):
         np.testing.assert_allclose(kernel(X, W, count), kernel.numpy(X, W, count))
+
+
+@pytest.mark.parametrize(("batch", "kernel", "padding"), [(8, 3, 1), (3, 1, 0)])
+def test_images_that_share_a_product_are_those_alone(batch: int, kernel: int, padding: int) -> None:
+    x, w = RNG.standard_normal((batch, 288, 8, 8)), RNG.standard_normal((64, 288, kernel, kernel))
+    assert images_at_once(batch, 64, 288 * kernel * kernel, 64) == (4 if batch == 8 else 3)
+    r = RNG.standard_normal((batch, 64, 8, 8))
+
+    def product(x, w, r):
+        return np.sum(nn.conv2d(x, w, 1, padding) * r)
+
+    kernels = mlirad.jit(lambda x, w: nn.conv2d(x, w, 1, padding)), mlirad.grad(product, argnums=(0, 1))
+    parts = [(kernels[0](x[n : n + 1], w), *kernels[1](x[n : n + 1], w, r[n : n + 1])) for n in range(batch)]
+    values, images, weights = zip(*parts, strict=True)
+    by_image, by_weights = kernels[1](x, w, r)
+    np.testing.assert_allclose(kernels[0](x, w), np.concatenate(values), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(nn.conv2d(x, w, 1, padding), np.concatenate(values), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(by_image, np.concatenate(images), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(by_weights, sum(weights), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count"),
+    [
+        ((4, 49, 4608, 512), 4),  # all images have 196 columns
+        ((32, 49, 4608, 512), 8),  # the fewest with 256 columns
+        ((61, 49, 4608, 512), 61),  # a prime number
+        ((997, 49, 4608, 512), 1),  # too many, and no equal parts
+        ((4, 784, 1152, 128), 1),  # enough places
+        ((4, 49, 64, 512), 1),  # short sums
+        ((4, 49, 4608, 16), 1),  # few results
+        ((0, 49, 4608, 512), 1),
+    ],
+)
+def test_images_of_few_places_share_a_product(sizes: tuple[int, int, int, int], count: int) -> None:
+    assert images_at_once(*sizes) == count
 
 
 def loss(x, w):
