@@ -8,6 +8,9 @@ A group is one consumer, its root, with everything that is computed in its loops
 are in the group, and none of its elements is computed twice. Cheap ops join every group that reads them, and so does a
 division whose array would leave the caches. A group reads its operands at the position of the root, so an op is not
 fused if its operand is overwritten before that. The plan is made in one backward walk.
+
+A function of short rows is not computed row by row, where vectors have unused lanes: it has a nest of its own, without
+broadcast operands and sums along rows, which goes along several rows.
 """
 
 from __future__ import annotations
@@ -41,6 +44,10 @@ _PLACES = 4
 # The number of ops, counted per place, in a group: larger ones gain nothing, and their loop holds more values than
 # there are registers.
 _LARGEST = 256
+# A function of at least this cost is computed in full vectors, along several rows if these are short.
+_FUNCTION = 30
+# An array of fewer elements is not worth another nest.
+_FEW_ELEMENTS = 1 << 10
 
 
 @dataclass(eq=False, slots=True)
@@ -102,9 +109,10 @@ class FusionPlan:
 
 @dataclass
 class Fusion:
-    """Plans blocks. fuse: whether ops share loops at all."""
+    """Plans blocks. fuse: whether ops share loops at all. lanes: the elements of a vector; if 0, rows are vectors."""
 
     fuse: bool
+    lanes: int = 0
 
     def plan(self, block: Block) -> FusionPlan:
         """Plan a block's ops; composed ones are replaced by their parts."""
@@ -124,7 +132,7 @@ class Fusion:
                     plan.others[op] = answers
             op = op.next_op
         if plan.members:
-            groups = _Groups(plan, Lifetimes(block))
+            groups = _Groups(plan, Lifetimes(block), self.lanes)
             for member in reversed(plan.members.values()):
                 groups.place(member) if self.fuse else groups.stand_alone(member)
         return plan
@@ -180,18 +188,21 @@ class _Groups:
 
     plan: FusionPlan
     lifetimes: Lifetimes
+    lanes: int
 
     def place(self, member: Member) -> None:
         """Decide on an op, after all its readers in the block."""
         found, is_all = self._readers(member) if member.is_producer else ({}, False)
-        kept = {root: places for root, places in found.items() if self._may_join(member, root, places)}
-        is_all = is_all and len(kept) == len(found)
+        joined = {root: places for root, places in found.items() if self._may_join(member, root, places)}
+        kept = {root: places for root, places in joined.items() if not self._needs_own_rows(member, root)}
+        is_all = is_all and len(joined) == len(found)
         is_cheap = len(self._long_operands(member)) <= 1 and (
             member.is_cheap or self._is_cheaper_than_far(member, found)
         )
         # An op that is not fused is read from memory, which is never worth it for a movement.
         if member.cost > 0 and not (is_all and (len(found) <= 1 or is_cheap)):
-            kept, is_all = {}, False
+            kept = {}
+        is_all = is_all and len(kept) == len(found)
         for root, places in kept.items():
             root.group += [(member, place) for place in places]
         member.places = kept
@@ -265,6 +276,29 @@ class _Groups:
         # A product reads its operands many times, and packs them: a fused op may only permute their axes.
         is_permutation = [len(read) for _, read in member.arrays] == [member.loops]
         return member.cost == 0 and is_permutation and all(len(set(place)) == len(place) for place in places)
+
+    def _needs_own_rows(self, member: Member, root: Member) -> bool:
+        """Whether a function of short rows would be computed row by row, with unused lanes in each vector, if a member
+        joined a group: because of the member, or because of the group."""
+        if self._is_along_rows(member):
+            return not all(self._is_flat(each) for each, _ in root.group)
+        is_other = member.cost > 0 and not self._is_flat(member)
+        return is_other and any(self._is_along_rows(each) for each, _ in root.group)
+
+    def _is_along_rows(self, member: Member) -> bool:
+        """Whether an op is a costly function on short rows, at most three quarters of whose vectors they would fill,
+        and could go along several rows."""
+        shape = types.shape(member.result.type) if self.lanes and member.cost >= _FUNCTION else ()
+        if len(shape) != 2 or DYNAMIC_INDEX in shape or prod(shape) < _FEW_ELEMENTS or shape[1] >= 2 * self.lanes:
+            return False
+        in_vectors = -(-shape[1] // self.lanes) * self.lanes
+        return 4 * shape[1] <= 3 * in_vectors and self._is_flat(member)
+
+    def _is_flat(self, member: Member) -> bool:
+        """Whether each point reads its own element of each array, and stores its own: loops may become one loop."""
+        itself = tuple(range(member.loops))
+        reads = all(read == itself and not self._repeats(value) for value, read in member.arrays)
+        return reads and not member.reduces and member.answer.maps[-1] == itself
 
     def _says_how_far(self, member: Member, root: Member, places: Sequence[Dims]) -> bool:
         """Whether some array still gives the bound of each of the root's loops, if a member is computed there."""

@@ -44,6 +44,7 @@ class NdToLinalg(ModulePass):
 
     fuse: whether elementwise intermediates are computed where they are used; else each op is a generic of its own.
     fastmath: whether the program's arithmetic may be reassociated, contracted, and multiplied by reciprocals.
+    lanes: the elements of a vector, which functions of shorter rows need not leave unused; 0 if rows are vectors.
 
     Before:
 
@@ -53,7 +54,7 @@ class NdToLinalg(ModulePass):
           func.return %y : tensor<4xf64>
         }
 
-    After `mlirad-nd-to-linalg{fuse=true fastmath=false}`:
+    After `mlirad-nd-to-linalg{fuse=true fastmath=false lanes=0}`:
 
         func.func @f(%x: tensor<4xf64>) -> tensor<4xf64> {
           %0 = tensor.empty() : tensor<4xf64>
@@ -72,9 +73,10 @@ class NdToLinalg(ModulePass):
 
     fuse: bool = True
     fastmath: bool = False
+    lanes: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lowering = _Lowering(Fusion(self.fuse), self.fastmath)
+        lowering = _Lowering(Fusion(self.fuse, self.lanes), self.fastmath)
         functions = list(op.ops)
         for function in functions:
             assert function.parent is not None

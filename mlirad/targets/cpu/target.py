@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 WIDTHS = (16, 32, 64)
 """The vector sizes, in bytes, that processors have registers for."""
+_LANES = WIDTHS[-1] // 8  # of float64
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ def _linalg(fastmath: bool) -> list[ModulePass]:
         FillBorders(),
         MaskRows(),
         AdvanceChecks(),
-        NdToLinalg(fastmath=fastmath),
+        NdToLinalg(fastmath=fastmath, lanes=_LANES),
         FoldWindows(),
         AccumulateProducts(),
         MergeNests(),
