@@ -140,13 +140,15 @@ def environment(python: Python, numpy: str, extras: str) -> Path:
     """The folder of programs of an environment with the wheel, and a version of NumPy as pip is asked for it."""
     folder = BUILD / f"{python.version}-{numpy.removesuffix('.*') or 'newest'}"
     programs = folder / "bin"
-    if not (programs / "pip").exists():
+    is_new = not (programs / "pip").exists()
+    if is_new:
         subprocess.run([python.path, "-m", "venv", str(folder)], check=True)
     wanted = f"numpy=={numpy}" if numpy else "numpy"
     tools = [] if "test" in extras else [each for each in project()["optional-dependencies"]["test"] if _is_small(each)]
     pip = [str(programs / "pip"), "install", "-q", "--upgrade-strategy", "only-if-needed"]
     subprocess.run([*pip, f"{wheel()}[{extras}]", wanted, *tools], check=True)
-    subprocess.run([*pip, "--no-deps", "--force-reinstall", str(wheel())], check=True)
+    if not is_new:  # pip would keep what it has installed before under the same version
+        subprocess.run([*pip, "--no-deps", "--force-reinstall", str(wheel())], check=True)
     return programs
 
 
