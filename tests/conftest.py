@@ -44,10 +44,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.add_marker(pytest.mark.timeout(limit, method="thread"))  # tests use the timers of signals themselves
     if os.environ.get("MLIRAD_FULL"):
         return
-    skip = pytest.mark.skip(reason="only in the full tier: make full")
-    for item in items:
-        if item.get_closest_marker("full"):
-            item.add_marker(skip)
+    # Thousands, whose reports of being skipped would take seconds. `make full` runs them.
+    later = [item for item in items if item.get_closest_marker("full")]
+    config.hook.pytest_deselected(items=later)
+    left_out = set(later)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -58,6 +59,16 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.enable()
+        gc.collect()
+        gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """What is left after a file mostly stays until the end, like the kernels of its functions. The collector looks at
+    it once more, and not during the tests of all files to come; at a few small files together."""
+    _, young, old = gc.get_count()
+    if (nextitem is None or nextitem.path != item.path) and (old or young > 4):
         gc.collect()
         gc.freeze()
 

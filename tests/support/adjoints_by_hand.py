@@ -21,7 +21,7 @@ def program_of(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The module, such as `programs.adi`; its `adjoint` runs in Python.
 
     At small sizes that takes a tenth of the time that Numba takes to compile it, and checks indices. `make full`
-    compiles all of them, and `test_examples.py` those that it measures.
+    compiles all of them.
     """
     monkeypatch.setattr(config, "DISABLE_JIT", not os.environ.get("MLIRAD_FULL"))
     benchmarks = sys.modules.setdefault("by_hand", ModuleType("by_hand"))
