@@ -108,6 +108,7 @@ class Context:
         self._numbers = count(1)  # not shared, since some appear in the IR: the same program gives the same IR
         self.findings = findings
         self.unrolled = unrolled
+        self.peeled: set[Hashable] = set()  # loops that are known to need only their first iteration apart (peeling.py)
         self.headers: dict[Hashable, Any] = {}  # the headers of loops when they were last met (loops.py)
         self.marks: dict[Hashable, dict[Hashable, Any]] = {}  # the origins of loop-carried values (origins.py)
         self.stepwise: set[Hashable] = set()  # loops with numbers that are widened one by one (fixpoint.py)

@@ -82,3 +82,20 @@ def index_after(n, x):
 # CHECK:         nd.check %[[ASSIGNED]], "UnboundLocalError", "cannot access local variable 'i' where it is not
 # CHECK-NEXT:    func.return %{{x_[0-9]+}}, %i
 print(mlirad.jit(index_after).lower(3, 1.0).as_text("tensor"))
+
+
+def smallest(x):
+    best = None
+    for v in x:
+        if best is None or v < best:
+            best = v
+    return best
+
+
+# A name that is None only in the first iteration: that one is peeled off, and the loop carries a number.
+# CHECK-LABEL: func.func public @smallest
+# CHECK:         %[[FIRST:.+]] = nd.extract %x[%c0]
+# CHECK:         scf.for %{{.+}} = %{{.+}} to %c99 step %{{.+}} iter_args(%{{.+}} = %[[FIRST]]) -> (f64)
+# CHECK-NOT:     scf.for
+# CHECK:         func.return
+print(mlirad.jit(smallest).lower(np.ones(100)).as_text("tensor"))

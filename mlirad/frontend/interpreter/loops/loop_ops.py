@@ -6,7 +6,7 @@ Reads: a header. Writes: a block for each pass, then the op. Leaves: a Pass, or 
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.dialects.scf import ConditionOp, ForOp, WhileOp, YieldOp
@@ -147,6 +147,11 @@ def first_only(context: Context, loop: Loop) -> Outcome:
             loop.bind(Static(0))
         return unrolling.ended(context, dispatch.block(context, loop.node.body))
 
+    return if_entered(context, loop, first)
+
+
+def if_entered(context: Context, loop: Loop, first: Callable[[], Outcome]) -> Outcome:
+    """The outcome of a loop that starts with `first` if it has an iteration."""
     if isinstance(loop.node, ast.While):
         again = tested(context, loop)
     else:

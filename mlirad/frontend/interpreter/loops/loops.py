@@ -1,4 +1,5 @@
-"""for and while: one op with loop-carried values (fixpoint.py), or the body repeated for each iteration.
+"""for and while: one op with loop-carried values (fixpoint.py), after the first iteration if that one differs
+(peeling.py), or the body repeated for each iteration.
 
 Reads: ast and the state. Writes: scf.for if the body never leaves the loop, else scf.while; or the unrolled body.
 Leaves: an Outcome.
@@ -9,10 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 
+from mlirad.errors import CompileError
 from mlirad.frontend.interpreter import attempts, dispatch, iteration, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import runs
-from mlirad.frontend.interpreter.loops import comprehensions, fixpoint, loops_over_generators, unrolling
+from mlirad.frontend.interpreter.loops import comprehensions, fixpoint, loops_over_generators, peeling, unrolling
 from mlirad.frontend.interpreter.loops.fixpoint import NoFixpoint
 from mlirad.frontend.interpreter.loops.unrolling import KINDS, Reason
 from mlirad.frontend.interpreter.statements import assigning
@@ -92,7 +94,7 @@ def loop(context: Context, loop: Loop, after: Names) -> Outcome:
         elif length is not None and unrolling.must_unroll(context, context.top(), length):
             outcome = unrolling.unroll(context, loop, Reason(KINDS))
         else:
-            outcome = rolled_or_unrolled(context, loop)
+            outcome = rolled_peeled_or_unrolled(context, loop)
     finally:
         frame.loops.pop()
     for state in outcome.states.values():
@@ -100,15 +102,25 @@ def loop(context: Context, loop: Loop, after: Names) -> Outcome:
     return outcome
 
 
-def rolled_or_unrolled(context: Context, loop: Loop) -> Outcome:
-    attempt = attempts.begin(context)
+def rolled_peeled_or_unrolled(context: Context, loop: Loop) -> Outcome:
+    attempt, is_known = attempts.begin(context), loop.key in context.peeled
     try:
-        return fixpoint.rolled(context, loop)
-    except (NeedStatic, PoisonUsed, NoFixpoint) as error:
-        if not is_about(error, loop.key):
+        return peeling.peeled(context, loop) if is_known else fixpoint.rolled(context, loop)
+    except (CompileError, NeedStatic, PoisonUsed, NoFixpoint) as error:
+        if not is_known and not is_about(error, loop.key):
             raise
         reason = Reason.of(error)
     attempts.begin_again(context, attempt)
+    if is_known:  # not in this state
+        context.peeled.discard(loop.key)
+        return rolled_peeled_or_unrolled(context, loop)
+    if reason.poison is not None and peeling.is_worth_peeling(loop):
+        try:
+            outcome = peeling.peeled(context, loop)
+            context.peeled.add(loop.key)
+            return outcome
+        except (CompileError, NeedStatic, PoisonUsed, NoFixpoint):
+            attempts.begin_again(context, attempt)
     context.unrolled[loop.key] = reason.kept
     return unrolling.unroll(context, loop, reason)
 

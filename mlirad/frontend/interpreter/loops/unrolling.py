@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from mlirad.frontend.interpreter import branches, conditions, dispatch, iteration
@@ -101,25 +102,28 @@ def unrolled_from(context: Context, loop: Loop, trip: int, reason: Reason) -> Ou
         outcome = dispatch.block(context, loop.node.body)
         outcome = branches.relabelled(context, outcome, {Exit.CONTINUE: Exit.NEXT}, header_live(context, loop))
         trip += 1
-        if Exit.NEXT not in outcome.states:
-            return ended(context, outcome)
-        if len(outcome.states) > 1:
-            return ended(context, unrolled_rest(context, loop, trip, outcome, reason))
+        if len(outcome.states) > 1 or Exit.NEXT not in outcome.states:
+            return followed(context, outcome, lambda n=trip: unrolled_from(context, loop, n, reason))
         context.state = outcome.states[Exit.NEXT]
     return exhausted(context, loop)
 
 
-def unrolled_rest(context: Context, loop: Loop, trip: int, outcome: Outcome, reason: Reason) -> Outcome:
-    """The remaining iterations, after one that may have left the loop."""
-    assert outcome.code is not None
-    left = {exit: state for exit, state in outcome.states.items() if exit != Exit.NEXT}
-    leaving = ended(context, Outcome(left, outcome.code if len(left) > 1 else None))
+def followed(context: Context, outcome: Outcome, others: Callable[[], Outcome]) -> Outcome:
+    """The outcome of an iteration, and of the others unless it has left the loop."""
+    if Exit.NEXT not in outcome.states:
+        return ended(context, outcome)
 
     def go_on() -> Outcome:
         context.state = outcome.states[Exit.NEXT].fork()
-        return unrolled_from(context, loop, trip, reason)
+        return others()
 
-    return branches.branch(context, outcome.code == int(Exit.NEXT), go_on, lambda: leaving, context.frame.loops[-1][0])
+    if len(outcome.states) == 1:
+        return go_on()
+    assert outcome.code is not None
+    left = {exit: state for exit, state in outcome.states.items() if exit != Exit.NEXT}
+    leaving = ended(context, Outcome(left, outcome.code if len(left) > 1 else None))
+    after = context.frame.loops[-1][0]
+    return branches.branch(context, outcome.code == int(Exit.NEXT), go_on, lambda: leaving, after)
 
 
 def is_another(context: Context, loop: Loop, trip: int, reason: Reason) -> bool:
