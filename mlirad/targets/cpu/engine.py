@@ -22,6 +22,7 @@ from llvmlite.binding.newpassmanagers import NewPassManager
 from mlirad import forking
 from mlirad.targets.cpu import llvm_lock
 from mlirad.targets.cpu.call_context import MAIN_THREAD
+from mlirad.targets.cpu.code_memory import check_room_for_code
 from mlirad.targets.cpu.pass_builder import pass_builder
 from mlirad.targets.cpu.print_callback import PRINT, print_address
 
@@ -155,6 +156,9 @@ class _Session:
 
     A JIT keeps some 4 KiB of each unloaded library, so a new JIT is created after some libraries. An old one is freed
     with its last library.
+
+    Code addresses its constants by their distance, in 32 bits. JITLink puts both into one mapping; LLVM's older linker
+    maps them wherever there is room, and aborts if that is too far away.
     """
 
     SYMBOLS = "mlirad.symbols"
@@ -164,7 +168,7 @@ class _Session:
         builder = llvm.JITLibraryBuilder()
         for name, address in _symbols().items():
             builder.import_symbol(name, address)
-        self.jit = llvm.create_lljit_compiler(machine)
+        self.jit = llvm.create_lljit_compiler(machine, use_jit_link=True)
         self.symbols = builder.link(self.jit, self.SYMBOLS)
         self.libraries = 0
 
@@ -280,7 +284,8 @@ class Library:
     """Object code linked into the process. It is unloaded when this object is freed."""
 
     def __init__(self, code: bytes, exports: tuple[str, ...], symbols: Mapping[str, int] | None = None):
-        """symbols: addresses that the code refers to, besides the C library's functions."""
+        """symbols: addresses that the code refers to, besides the C library's functions. Raises MemoryError."""
+        check_room_for_code()
         self._session = _get_session()
         builder = llvm.JITLibraryBuilder().add_object_img(code)
         builder.add_jit_library(_Session.SYMBOLS).add_current_process()
