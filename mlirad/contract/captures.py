@@ -148,8 +148,8 @@ class CaptureFindings:
 
     used, unkeyed: as in interface.Reliance. changed: the numbers of the changed containers in the arguments, with their
     initial keys. classes: the classes that class statements make. captured_by_rules: the captures that a function needs
-    only for its derivative rule, by the function's id. foreseen: the captures that the text
-    names, and that no attempt has met yet.
+    only for its derivative rule, by the function's id. differentiates: whether the program asks for derivatives.
+    foreseen: the captures that the text names, and that no attempt has met yet.
     """
 
     captures: dict[Path, Capture] = field(default_factory=dict)
@@ -160,6 +160,7 @@ class CaptureFindings:
     roots: dict[Hashable, Path] = field(default_factory=dict)
     captured_by_rules: dict[int, dict[str, None]] = field(default_factory=dict)
     changed: dict[int, tuple[Hashable, ...]] = field(default_factory=dict)
+    differentiates: bool = False
     foreseen: set[Path] = field(default_factory=set)
 
     def again(self) -> CaptureFindings:
@@ -169,6 +170,7 @@ class CaptureFindings:
             roots=self.roots,
             changed=self.changed,
             captured_by_rules=self.captured_by_rules,
+            differentiates=self.differentiates,
             foreseen=self.foreseen,
         )
 

@@ -96,6 +96,8 @@ def build(
     shares_calls: bool = True,
     live: Live | None = None,
     ops_of_target: Mapping[Any, type[NdOp]] = _NONE,
+    *,
+    keeps_rules: bool = False,
 ) -> Built:
     """Compile a Python function, or a request on one, for a signature.
 
@@ -103,21 +105,26 @@ def build(
     number. together: sets of arguments that share memory in another way; a differentiated function must not write to
     them. donated: leaves, C-contiguous arrays; the function may reuse their memory for its results. shares_calls:
     whether calls of one function may become calls of one func.func. live: runs functions in Python. ops_of_target: the
-    ops that calls of these functions become.
+    ops that calls of these functions become. keeps_rules: the module is differentiated, whether it asks for that or
+    not.
 
     Raises CompileError if the program is refused, and NeedStaticLeaves if the values of some leaves must be known.
     """
     repeated = RepeatedCalls(shares_calls)
     try:
         return _build(
-            function, signature, boundscheck, aliases, captures, together, donated, repeated, live, ops_of_target
+            *(function, signature, boundscheck, aliases, captures, together, donated, repeated, live, ops_of_target),
+            keeps_rules,
         )
     except CompileError:
         if not repeated.wanted:
             raise
     # Less is known around calls that share a function, so try again without sharing.
     alone = RepeatedCalls(False)
-    return _build(function, signature, boundscheck, aliases, captures, together, donated, alone, None, ops_of_target)
+    return _build(
+        *(function, signature, boundscheck, aliases, captures, together, donated, alone, None, ops_of_target),
+        keeps_rules,
+    )
 
 
 def _build(
@@ -131,10 +138,11 @@ def _build(
     repeated: RepeatedCalls,
     live: Live | None,
     ops_of_target: Mapping[Any, type[NdOp]],
+    keeps_rules: bool,
 ) -> Built:
     """Build again and again, until an attempt finds nothing that it should have known from the start."""
     function = plain(function)
-    findings = CaptureFindings({capture.path: capture for capture in captures})
+    findings = CaptureFindings({capture.path: capture for capture in captures}, differentiates=keeps_rules)
     if not (captures or aliases or live):
         foresee(findings, function)
     unrolled: dict[Hashable, Why] = {}

@@ -117,11 +117,12 @@ def build_for(
     *,
     shares_calls: bool = True,
     live: Live | None = None,
+    keeps_rules: bool = False,
 ) -> tuple[Built, Signature]:
     """The function at stage `tensor`, and its signature, in which the `leaves` with values that it needs are static.
 
     shares_calls: whether calls of the same function may share a func.func, if the target accepts that. live: runs the
-    function in Python.
+    function in Python. keeps_rules: the module is differentiated, whether it asks for that or not.
     """
     require_originals(definition_of(function))
     from mlirad.dialect.ad.notes import bound_reverse_sweeps
@@ -134,7 +135,7 @@ def build_for(
             # Code for arrays that share memory takes no donated arrays.
             donated = frozenset() if aliases or together else _donated(signature, options)
             given = (aliases, captures, together, donated, shares_calls, live, own_ops(target))
-            built = build(function, signature, options.boundscheck, *given)
+            built = build(function, signature, options.boundscheck, *given, keeps_rules=keeps_rules)
             if options.checkpoint is not None:
                 bound_reverse_sweeps(built.module, options.checkpoint)
             return built, signature

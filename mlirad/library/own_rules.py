@@ -20,8 +20,10 @@ Rule = TypeVar("Rule", bound=Function)
 
 class OwnRule(Generic[P, R_co]):
     """A function with a rule. `rules`: the functions that make up the rule, with the names that the methods use; empty
-    until one of the methods is called."""
+    until one of the methods is called. `is_tried`: whether the rule is interpreted although nothing is differentiated,
+    so that its errors are found. False for rules without errors."""
 
+    is_tried = True
     decorator: ClassVar[str]
     definer: ClassVar[str]
     __name__: str

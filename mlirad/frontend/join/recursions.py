@@ -68,10 +68,12 @@ class Calling:
     """The functions known to be called by call ops: those that call themselves, or that several calls share. repeated:
     which calls may share a function. copies: how often each function is inlined in itself. ruled: functions with
     derivative rules of their own, by the functions and the kinds of their arguments. plain: the ids of functions that
-    are interpreted as if no rule were registered for them."""
+    are interpreted as if no rule were registered for them. has_omitted_rules: whether rules were not interpreted, as
+    nothing was differentiated."""
 
     known: list[Recursion] = field(default_factory=list)
     repeated: RepeatedCalls = field(default_factory=RepeatedCalls)
     copies: Counter[Hashable] = field(default_factory=Counter)
     ruled: dict[Hashable, Any] = field(default_factory=dict)
     plain: frozenset[int] = frozenset()
+    has_omitted_rules: bool = False

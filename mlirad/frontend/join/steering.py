@@ -7,7 +7,8 @@ Reads: nothing. Writes: nothing. Leaves: exceptions.
     a certain error, a body that    Bottom         the block: it has no state after it
       never ends
     a capture or a change that      Restart        build.py: the function is built again, and knows it
-      was not known
+      was not known, a derivative
+      after omitted rules
     a number or size that must be   NeedStatic     loops.py: the loop it is of is unrolled; inlining.py: the call is
       static (values)                              inlined; build.py: the argument is made static
     a value that did not merge      PoisonUsed     fixpoint.py: a list grows; else as NeedStatic; build.py: refused

@@ -37,6 +37,9 @@ def of_gamma_jvp(primals: Any, tangents: Any) -> Any:
     return z, tangents[1] - change * inverse_density * tangents[0]
 
 
+of_gamma.is_tried = False  # it takes twenty times as long as the draw
+
+
 def with_path(shape: Any, z: Any) -> Any:
     """z, drawn with that shape, with its derivative; the rule needs arrays of one shape."""
     if isinstance(z, float):
@@ -53,6 +56,9 @@ def without_path(a: Any, z: Any) -> Any:  # noqa: ARG001  (the rule below asks f
 @without_path.defjvp
 def without_path_jvp(primals: Any, tangents: Any) -> Any:
     return without_path(*primals), tangents[1] + np.nan * np.sum(tangents[0])
+
+
+without_path.is_tried = False
 
 
 def standard_gamma(self: Any, shape: Any, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:

@@ -9,6 +9,7 @@ import pytest
 from scipy import special
 
 import mlirad
+from mlirad.library.random.implicit import of_gamma
 
 
 def draws(p, rng):
@@ -75,6 +76,34 @@ def test_gamma(shape: float) -> None:
     place, h = special.gammainc(shape, z), 1e-5 * shape
     expected = (special.gammaincinv(shape + h, place) - special.gammaincinv(shape - h, place)) / (2 * h)
     np.testing.assert_allclose(slope, expected, rtol=1e-7)
+
+
+def drawn_then_differentiated(a, rng):
+    """The first draw is interpreted before it is known that a derivative needs the rule."""
+    return rng.gamma(a) + mlirad.grad(lambda a: rng.gamma(a))(a)
+
+
+def test_rules_are_interpreted_only_if_something_is_differentiated() -> None:
+    def plain(a, rng):
+        return rng.gamma(a) + rng.dirichlet([a, 2.0])[0]
+
+    for function, has_rules in ((plain, False), (mlirad.grad(plain), True), (drawn_then_differentiated, True)):
+        text = mlirad.jit(function).lower(3.4, fresh()).as_text("tensor")
+        assert ("@of_gamma_jvp" in text, "@without_path_jvp" in text) == (has_rules, has_rules and "plain" in text)
+    rng = fresh()
+    expected = rng.gamma(3.4) + gamma(3.4, rng)[1]
+    np.testing.assert_allclose(mlirad.jit(drawn_then_differentiated)(3.4, fresh()), expected, rtol=1e-13)
+    assert mlirad.jit(plain)(3.4, fresh()) == plain(3.4, fresh())
+
+
+def test_a_trace_has_rules_although_nothing_asks_for_derivatives() -> None:
+    def moved(a):
+        return np.sum(of_gamma(a, np.array([2.0, 5.0])))
+
+    a = np.array([3.4, 0.7])
+    trace = mlirad.trace(moved, a)
+    (given,) = trace.wengert.arguments
+    np.testing.assert_allclose(trace.cotangents[given.number], mlirad.grad(moved)(a), rtol=1e-12)
 
 
 def test_the_mean_of_gradients() -> None:

@@ -28,6 +28,7 @@ from mlirad.frontend.interpreter.calls.transforms import (
     vmap_requests,
 )
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.join.steering import Restart
 from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Ref, Static, Transformed, Value
@@ -94,6 +95,10 @@ def make_transformed(context: Context, transform: Any, args: Sequence[Value], kw
 
 def call_transformed(context: Context, function: Transformed, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     inner = function.function
+    if not isinstance(function.request, Vmap | Accumulate | Checkpoint):
+        context.findings.differentiates = True
+        if context.calling.has_omitted_rules:
+            raise Restart("a derivative needs the rules of functions that are known without them")
     match function.request:
         case Grad() as request:
             return derivative_requests.gradient(context, inner, request, args, kwargs)

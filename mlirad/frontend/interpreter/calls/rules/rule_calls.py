@@ -4,8 +4,8 @@ Reads: an OwnRule and the arguments of a call. Writes: private func.funcs for th
 attributes name (`analysis/rule_attributes.py`), and func.call. Leaves: the result of the call.
 
 Calls with similar arguments share one interpretation of the function. The functions of its rule are interpreted
-immediately, so errors in a rule are reported whether it is used or not. Inside its own rule the function is called by
-name.
+immediately, so errors in a rule are reported whether it is used or not; but not a library function's rule, if nothing
+is differentiated. Inside its own rule the function is called by name.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _made(
     before = ruled.get(key)
     ruled[key] = made
     try:
-        parts = maker.vjp(result) if isinstance(rule, CustomVjp) else maker.jvp(result)
+        parts = maker.parts(result)
     except BaseException:
         del ruled[key]
         raise
@@ -201,7 +201,8 @@ def _made(
     for each in owners:
         _pass_on(each, function, len(given), len(values))
     symbols = [each.sym_name.data for each, _ in parts]
-    set_own_rule(function, NamedRule(maker.wrt, *symbols) if len(symbols) == 2 else _of_tangent(maker, symbols))
+    if symbols:
+        set_own_rule(function, NamedRule(maker.wrt, *symbols) if len(symbols) == 2 else _of_tangent(maker, symbols))
     made.is_made = True
     if not all(isinstance(each, str) for each in made.captured):
         del ruled[key]
@@ -294,6 +295,13 @@ class _Maker:
             dispatch.call(context, function, self.args, {})
             raise
         return results[0], made, captured
+
+    def parts(self, result: Any) -> list[Part]:
+        """The functions of the rule; none, if it can be omitted."""
+        if not (self.rule.is_tried or self.context.findings.differentiates):
+            self.context.calling.has_omitted_rules = True
+            return []
+        return self.vjp(result) if isinstance(self.rule, CustomVjp) else self.jvp(result)
 
     def vjp(self, result: Any) -> list[Part]:
         """The functions `forward` and `pullback`."""
