@@ -29,7 +29,7 @@ from mlirad.dialect.core.numpy_source import (
     typed,
 )
 from mlirad.dialect.core.op import op
-from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.registry import Properties, op_of
 from mlirad.dialect.core.scalars import Complex, both, choose, compare, number, scalar_op
 from mlirad.dialect.core.shift import Shift
 from mlirad.dialect.ops.compare import cast
@@ -269,6 +269,14 @@ class AnnihilateOp(ElementwiseOp):
 def annihilated(product: Expr, *factors: Expr) -> Expr:
     """A product, with 0 where all of these factors are exactly 0, whatever the other factors are.
 
-    A real factor may have a complex product.
+    A real factor may have a complex product. A complex factor of a real product is 0 if both of its parts are.
     """
-    return emit(AnnihilateOp, product, *(cast(factor, product.element) for factor in factors))
+    if types.is_complex(product.type):
+        parts = factors
+    else:
+        parts = [part for factor in factors for part in _real_parts(factor)]
+    return emit(AnnihilateOp, product, *(cast(part, product.element) for part in parts))
+
+
+def _real_parts(x: Expr) -> Sequence[Expr]:
+    return [emit(op_of(part), x) for part in (np.real, np.imag)] if types.is_complex(x.type) else [x]

@@ -167,3 +167,21 @@ def test_zero_has_the_gradient_zero() -> None:
 def test_what_is_refused(transform: Callable[[], Any], x: Any, text: str) -> None:
     with pytest.raises(mlirad.DifferentiationError, match=text):
         transform()(x)
+
+
+def test_imaginary_tangents_of_moduli():
+    """A tangent without a real part is not a tangent of zero."""
+
+    def turned(t):
+        return np.abs(np.array([2.0, 1.0 - 2.0j]) + t * 1j)
+
+    value, tangent = mlirad.jvp(turned, (0.5,), (1.0,))
+    assert np.allclose(tangent, np.array([0.5, -1.5]) / value, rtol=1e-14)
+
+    def squared(t):
+        return np.sum(turned(t) ** 4)
+
+    # |2 + it|^4 + |1 + i(t - 2)|^4
+    (curvature,) = mlirad.hvp(squared, (0.5,), (1.0,))
+    s = np.array([0.5, -1.5])
+    assert curvature == pytest.approx(np.sum(8 * s * s + 4 * value**2), rel=1e-13)
