@@ -127,18 +127,19 @@ def remember_iteration(number: Expr, length: Int) -> None:
     remember("loops", outer + 1)
     trips, divisor = _trips(form_of(length))
     last = trips.shifted(-divisor)
-    _remember(("limit", number.value), _Limit(last if _is_bounded(last) else None, divisor, outer))
+    is_used = ("form", number.value) in answers()
+    remember(("limit", number.value), _Limit(last if _is_bounded(last) else None, divisor, outer))
+    if is_used:
+        answers().clear()
 
 
 def remember_size(size: Int, largest: int | None) -> None:
     """Remember that `size` is the size of an array of at most `largest` elements."""
     if isinstance(size, Expr):
-        _remember(("size", size.value), Interval(0, _ITERATIONS if largest is None else largest))
-
-
-def _remember(key: Hashable, bound: _Limit | Interval) -> None:
-    remember(key, bound)
-    answers().clear()
+        is_used = ("bounds", form_of(size).atom) in answers()
+        remember(("size", size.value), Interval(0, _ITERATIONS if largest is None else largest))
+        if is_used:
+            answers().clear()
 
 
 def _trips(length: Form) -> tuple[Form, int]:

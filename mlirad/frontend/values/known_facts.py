@@ -41,21 +41,20 @@ class trial:
         _enter()
 
     def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
-        facts = _leave()
+        facts, found = _leave()
         if kind is None:
-            answers().clear()
+            _scopes.answers[-1] = found
             for key, fact in facts.items():
                 remember(key, fact)
 
 
 def _enter() -> None:
     _scopes.scopes.append({})
-    _scopes.answers.append({})
+    _scopes.answers.append(dict(_scopes.answers[-1]))  # no fact is added yet
 
 
-def _leave() -> dict[Hashable, Any]:
-    _scopes.answers.pop()
-    return _scopes.scopes.pop()
+def _leave() -> tuple[dict[Hashable, Any], dict[Hashable, Any]]:
+    return _scopes.scopes.pop(), _scopes.answers.pop()
 
 
 def remember(key: Hashable, fact: Any) -> None:
@@ -63,7 +62,7 @@ def remember(key: Hashable, fact: Any) -> None:
 
 
 def answers() -> dict[Hashable, Any]:
-    """What affine.py computed from the facts that are known now. It empties this when it adds a fact."""
+    """What affine.py computed from the facts that are known now. It empties this when it adds a fact that matters."""
     return _scopes.answers[-1]
 
 

@@ -106,6 +106,21 @@ def test_answers_follow_the_facts() -> None:
         assert affine.upper_bound(doubled) == 14
 
 
+def test_answers_follow_the_facts_about_equal_values() -> None:
+    """The quotient is bounded before the fact; the fact is about another op that computes the same quotient."""
+    block = Block(arg_types=[types.I64, types.I64])
+    n, i = map(Expr, block.args)
+    with building(block), scope():
+        half, same = affine.floor_divide(n, 2), affine.floor_divide(n, 2)
+        assert affine.upper_bound(half) == 2**62 - 1
+        with scope():
+            affine.remember_size(same, 7)
+            assert affine.upper_bound(same) == 7
+        assert affine.upper_bound(i) is None
+        affine.remember_iteration(i, 5)
+        assert affine.upper_bound(i) == 4
+
+
 def test_no_answer_outlives_a_compilation() -> None:
     def windows(x, n):
         total = 0.0
