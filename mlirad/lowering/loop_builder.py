@@ -35,7 +35,7 @@ from mlirad.xdsl_support.prefetch import PrefetchOp
 
 NO_OVERFLOW_FLAGS = arith.IntegerOverflowAttr("none")
 _NEAREST = IntegerAttr(3, i32)  # the first-level cache
-_EQUAL = IntegerAttr(0, i64)
+_EQUAL, _LESS = IntegerAttr(0, i64), IntegerAttr(2, i64)
 
 
 _Result = TypeVar("_Result")
@@ -209,6 +209,22 @@ class LoopBuilder:
             operands=[*bounds, *carried], result_types=types, location=self.location, regions=[Region(block)]
         )
         return list(self.place(op).results)
+
+    def last(
+        self,
+        lower: Index,
+        upper: Index,
+        carried: Sequence[SSAValue],
+        body: Callable[[Index, Sequence[SSAValue]], Sequence[SSAValue]],
+    ) -> list[SSAValue]:
+        """The last trip of a loop, if there is one: `if lower < upper: carried = body(lower, carried)`."""
+        if lower is upper:
+            return list(carried)
+        if isinstance(lower, int) and isinstance(upper, int):
+            return list(body(lower, carried) if lower < upper else carried)
+        is_left = self.op(arith.CmpiOp, [self.value(lower), self.value(upper)], i1, predicate=_LESS)
+        types = [value.type for value in carried]
+        return self.either(is_left, types, lambda: body(lower, carried), lambda: carried)
 
     @contextmanager
     def unrolled(self) -> Iterator[None]:

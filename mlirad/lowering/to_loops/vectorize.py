@@ -61,17 +61,25 @@ class NestEmitter(PointEmitter):
 
     def _loop(self, d: int, lower: Index, upper: Index, step: int, carried: Values, inner: Inner) -> Values:
         """A loop over a dimension. Values that depend on no inner loop are read at its top."""
+        return self.builder.loop(lower, upper, step, carried, lambda index, values: self._at(d, index, values, inner))
 
-        def body(index: Index, values: Values) -> Values:
-            subscripts, hoisted = dict(self.subscripts), dict(self.hoisted)
-            self.subscripts[d] = index
-            if d != self.schedule.vector:
-                self._hoist()
-            results = inner(values)
-            self.subscripts, self.hoisted = subscripts, hoisted
-            return results
+    def _at(self, d: int, index: Index, carried: Values, inner: Inner) -> Values:
+        subscripts, hoisted = dict(self.subscripts), dict(self.hoisted)
+        self.subscripts[d] = index
+        if d != self.schedule.vector:
+            self._hoist()
+        results = inner(carried)
+        self.subscripts, self.hoisted = subscripts, hoisted
+        return results
 
-        return self.builder.loop(lower, upper, step, carried, body)
+    def _rest(self, main: Index, unroll: int, carried: Values, inner: Inner) -> Values:
+        """The elements along the vector dimension after the last step of `unroll` vectors, vector by vector."""
+        schedule, v = self.schedule, self.schedule.vector
+        assert v is not None
+        size = self.nest.sizes[v]
+        if unroll > 1 or schedule.is_masked:
+            return self._loop(v, main, size, schedule.lanes, carried, inner)
+        return self.builder.last(main, size, carried, lambda index, values: self._at(v, index, values, inner))
 
     def _loops(self, dimensions: Sequence[int], carried: Values, inner: Inner) -> Values:
         if not dimensions:
@@ -94,7 +102,7 @@ class NestEmitter(PointEmitter):
         size = self.nest.sizes[v]
         main = 0 if schedule.is_masked else builder.round_down(size, unroll * schedule.lanes)
         self._loop(v, 0, main, unroll * schedule.lanes, (), lambda _: call(unroll, None))
-        self._loop(v, main, size, schedule.lanes, (), lambda _: call(1, self._mask()))
+        self._rest(main, unroll, (), lambda _: call(1, self._mask()))
         return ()
 
     def _along_points(self) -> Values:
@@ -282,7 +290,7 @@ class NestEmitter(PointEmitter):
         size = self.nest.sizes[v]
         main = 0 if schedule.is_masked else self.builder.round_down(size, schedule.lanes)
         totals = self._loop(v, 0, main, schedule.lanes, totals, lambda values: self._in_order(values, None))
-        return self._loop(v, main, size, schedule.lanes, totals, lambda values: self._in_order(values, self._mask()))
+        return self._rest(main, 1, totals, lambda values: self._in_order(values, self._mask()))
 
     def _in_order(self, totals: Values, mask: SSAValue | None) -> Values:
         """The totals, combined with the elements of one vector; lanes past the end add the neutral element."""
@@ -362,7 +370,7 @@ class NestEmitter(PointEmitter):
             values = self._join(values, self._sweep(0, main, self._neutral(schedule.unroll)))
         else:
             values = self._sweep(0, main, values)
-        return self._loop(v, main, size, schedule.lanes, values, self._last)
+        return self._rest(main, schedule.unroll, values, self._last)
 
     def _sweep(self, start: Index, end: Index, values: Values) -> Values:
         """Full vectors from `start` to `end`: unrolled, if that is a multiple; or single ones to any end, under

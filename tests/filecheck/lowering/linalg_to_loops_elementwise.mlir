@@ -1,7 +1,7 @@
 // RUN: mlirad-opt %s -p 'mlirad-linalg-to-loops' | filecheck %s
 // RUN: mlirad-opt %s -p 'mlirad-linalg-to-loops{vector_bytes=64}' | filecheck %s --check-prefix=WIDE
 
-// Full vectors, then one step under a mask; a row that is broadcast is a vector too.
+// Full vectors, then at most one step under a mask, which is no loop; a row that is broadcast is a vector too.
 // CHECK-LABEL: func.func @row
 // CHECK:       %[[N:.*]] = memref.dim
 // CHECK:       scf.for %[[I:.*]] = {{.*}} {
@@ -11,11 +11,12 @@
 // CHECK-NEXT:      vector.load %b[%[[J]]] : memref<?xf64>, vector<4xf64>
 // CHECK-NEXT:      arith.addf %{{.*}} : vector<4xf64>
 // CHECK-NEXT:      vector.store
-// CHECK:         scf.for %[[K:.*]] = %[[MAIN]] to %[[N]] step
-// CHECK-NEXT:      %[[LEFT:.*]] = arith.subi %[[N]], %[[K]]
+// CHECK:         %[[IS_LEFT:.*]] = arith.cmpi slt, %[[MAIN]], %[[N]] : index
+// CHECK-NEXT:    scf.if %[[IS_LEFT]] {
+// CHECK-NEXT:      %[[LEFT:.*]] = arith.subi %[[N]], %[[MAIN]]
 // CHECK-NEXT:      %[[MASK:.*]] = vector.create_mask %[[LEFT]] : vector<4xi1>
-// CHECK-NEXT:      vector.maskedload %a[%[[I]], %[[K]]], %[[MASK]]
-// CHECK:           vector.maskedstore %o[%[[I]], %[[K]]], %[[MASK]]
+// CHECK-NEXT:      vector.maskedload %a[%[[I]], %[[MAIN]]], %[[MASK]]
+// CHECK:           vector.maskedstore %o[%[[I]], %[[MAIN]]], %[[MASK]]
 // CHECK-NOT:   linalg
 // WIDE-LABEL:  func.func @row
 // WIDE:        vector.load %a[{{.*}}] : memref<5x?xf64>, vector<8xf64>

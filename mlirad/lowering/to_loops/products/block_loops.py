@@ -119,8 +119,11 @@ def loops_over_panels(
         return ()
 
     builder.loop(start, main if end is columns else builder.minimum(end, main), width, (), whole)
-    if main is not columns and main != columns:
-        builder.loop(main if end is columns else builder.maximum(start, main), end, width, (), masked)
+    first = main if end is columns else builder.maximum(start, main)
+    if not isinstance(columns, int):
+        builder.loop(first, end, width, (), masked)
+    elif main != columns:
+        builder.last(first, end, (), masked)
 
 
 def _rows_of_slab(blocks: Blocks, height: int) -> int:
