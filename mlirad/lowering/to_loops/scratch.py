@@ -30,7 +30,7 @@ def scratch(builder: LoopBuilder, *types: MemRefType) -> list[SSAValue]:
     there is no room on the stack, each numbered block has a place in the arena, which no other nest uses.
     """
     function = _function_of(builder)
-    if builder.is_shared or LEAF in function.attributes:
+    if is_on_stack(builder):
         made = [memref.AllocaOp.create(result_types=[type], properties=_PROPERTIES) for type in types]
         parallel = parallel_around(builder.anchor)
         if parallel is not None and (count := block_count(parallel)) is not None:
@@ -53,11 +53,16 @@ def scratch(builder: LoopBuilder, *types: MemRefType) -> list[SSAValue]:
     return placed
 
 
+def is_on_stack(builder: LoopBuilder) -> bool:
+    """Whether buffers are on a stack, if there is room."""
+    return builder.is_shared or LEAF in _function_of(builder).attributes
+
+
 def lasting_scratch(builder: LoopBuilder, type: MemRefType) -> SSAValue | None:
     """A buffer that no other nest of the function uses, before a loop; None in functions that use no memory of the
     call."""
     function = _function_of(builder)
-    if builder.is_shared or LEAF in function.attributes:
+    if is_on_stack(builder):
         return None
     start = _aligned(_number(function, SIZE) or 0)
     end = start + prod(type.get_shape()) * itemsize(type.element_type)

@@ -101,10 +101,12 @@ def loops_over_panels(
     vectors: int,
     lanes: int,
     panel: Callable[[Index, Masks], None],
+    *,
+    is_narrow: bool,
 ) -> None:
     """Panels of columns of `here`: whole ones, then the rest under masks. All are masked if their number is not known.
 
-    columns: how many the product has.
+    columns: how many the product has. is_narrow: whether the rest has only the vectors that it needs.
     """
     (start, end), width = here, vectors * lanes
     main = columns - columns % width if isinstance(columns, int) else 0
@@ -114,7 +116,8 @@ def loops_over_panels(
         return ()
 
     def masked(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        counts = [builder.subtract(columns, builder.add(first, v * lanes)) for v in range(vectors)]
+        needed = -(-(columns - main) // lanes) if is_narrow and isinstance(columns, int) else vectors
+        counts = [builder.subtract(columns, builder.add(first, v * lanes)) for v in range(needed)]
         panel(first, [builder.mask(count, lanes) for count in counts])
         return ()
 

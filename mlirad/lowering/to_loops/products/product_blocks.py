@@ -23,7 +23,7 @@ COLUMNS_AHEAD = 8
 """The same of packed columns of b: with the rows of a they exceed a first-level cache of 32 KB."""
 STEPS_PER_ROW = 16
 """The steps of k after which the next row of c is fetched."""
-_SHORT, _WIDE = 32, 1 << 11
+_SHORT, _WIDE = 32, 1 << 9
 """Sums of at most so many steps, and rows of at least so many bytes, take less time than writing the result."""
 _IN_ORDER = 1 << 20
 """Up to so many bytes of b stay in the second-level cache while rows of the result are written."""
@@ -35,8 +35,9 @@ FEW_STEPS = 16
 """The steps of k that are summed at a time if b is read in place: so many of its rows are read side by side."""
 _LONG = 4
 """From so many vectors on, a sum along k is long."""
-_PACK_FROM = 1 << 15
-"""From this many elements of b on, its rows are packed, so that a tile reads one page instead of one per row."""
+FIRST_CACHE = 1 << 15
+"""The bytes of a first-level cache. A larger b is packed, so that a panel is one piece of it: lines of rows that are a
+power of two apart displace one another. Lines of a larger panel are fetched ahead."""
 _LARGE = 5 << 17
 """From this many bytes on, a does not stay in a second-level cache of 1 MB while it is multiplied by panels of b."""
 _FAR = 1 << 22
@@ -104,12 +105,12 @@ def has_few_columns(sizes: tuple[Index, Index, Index], lanes: int) -> bool:
     return isinstance(j, int) and isinstance(k, int) and 2 <= j <= lanes // 2 and k >= _LONG * lanes
 
 
-def packs_columns(sizes: tuple[Index, Index, Index], rows: int) -> bool:
+def packs_columns(sizes: tuple[Index, Index, Index], rows: int, itemsize: int) -> bool:
     """Whether columns of b are packed although b is contiguous along them. rows: of a tile."""
     i, j, k = sizes
     if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
         return False
-    return j * k >= _PACK_FROM and i > 2 * rows
+    return j * k * itemsize >= FIRST_CACHE and i > 2 * rows
 
 
 def writes_rows_in_order(j: Index, k: Index, itemsize: int) -> bool:
@@ -160,9 +161,18 @@ def _round_up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
-def rows_of_tile(size: Index, vector_bytes: int, *, is_packed: bool) -> int:
+def vectors_of_tile(columns: Index, lanes: int, *, has_32_registers: bool) -> int:
+    """Adjacent vectors of c in a tile. With 4, a tile of 6 rows has 10 loads for 24 multiply-adds, and with 2, one of 8
+    rows has 10 for 16. But columns must not leave a narrow panel at the end."""
+    if not isinstance(columns, int):
+        return 2
+    count = -(-columns // lanes)
+    return 4 if has_32_registers and (count % 4 == 0 or count > 8) else min(count, 2)
+
+
+def rows_of_tile(size: Index, vectors: int, *, has_32_registers: bool, is_packed: bool) -> int:
     """Rows of a tile: what registers hold, or a little less where that wastes fewer rows at the end."""
-    most = (12 if is_packed else 8) if vector_bytes >= 64 else 6
+    most = (12 if is_packed else 6 if vectors > 2 else 8) if has_32_registers else 6
     if not isinstance(size, int) or size <= most:
         return min(size, most) if isinstance(size, int) else most
     return min(range(most, max(most // 2, 4) - 1, -1), key=lambda rows: (-size % rows) / size + 0.02 * (most - rows))

@@ -3,8 +3,9 @@
 Reads: nests whose body multiplies two inputs and adds. Writes: scf, memref, vector ops with fused multiply-adds.
 Leaves: nests without an i, a j or a k, for which the general loops are as good.
 
-A tile is `rows` x `VECTORS` vectors of c, held in registers while k runs: each step broadcasts `rows` elements of a.
-A row past the end repeats the last row: it computes and stores the same values. Columns past the end are masked.
+A tile is some rows of a few adjacent vectors of c, held in registers while k runs: each step broadcasts an element of a
+for each row. Columns past the end are masked. The last rows of whole sums, which are only stored, are computed by a tile
+that begins a few rows earlier. In other tiles, a row past the end repeats the last row. Both store equal values twice.
 
 A product too large for the caches (`product_blocks.py`) is computed in blocks: parts of both factors are copied, into
 the order in which tiles read them (`packed_factors.py`).
@@ -31,6 +32,7 @@ from mlirad.lowering.to_loops.products.product_blocks import (
     COLUMNS_AHEAD,
     DEPTH,
     FEW_STEPS,
+    FIRST_CACHE,
     LINE,
     STEPS_PER_ROW,
     Blocks,
@@ -39,15 +41,14 @@ from mlirad.lowering.to_loops.products.product_blocks import (
     packs_in_rows,
     reads_rows_in_order,
     rows_of_tile,
+    vectors_of_tile,
     writes_rows_in_order,
 )
 from mlirad.lowering.to_loops.products.rows_before_loops import RowsBeforeLoops
 from mlirad.lowering.to_loops.products.shared_tiles import ROWS, SharedTiles, Tile, views_of
 from mlirad.lowering.to_loops.products.windowed_factor import WindowedFactor
-from mlirad.lowering.to_loops.scratch import scratch
+from mlirad.lowering.to_loops.scratch import is_on_stack, scratch
 
-VECTORS = 2
-"""The number of adjacent vectors of c in a tile."""
 BLOCK_ROWS = 48
 """The fewest rows of a block, if threads share a product: so many rows pay for packing b's columns."""
 
@@ -87,20 +88,22 @@ class ContractionEmitter:
         size = nest.sizes[contraction.j]
         while isinstance(size, int) and self.lanes >= 2 * size:
             self.lanes //= 2
-        self.vectors = 1 if isinstance(size, int) and size <= self.lanes else VECTORS
         rows, depth, bytes = nest.sizes[contraction.i], nest.sizes[contraction.k], itemsize(self.element)
         reads_windows = windows is not None and windows.is_left
         is_blocked = is_large and not (builder.is_shared or reads_windows)
         self.is_late = is_large and not reads_windows
         """Whether c is added to the sums at the end: a large c is far away, and the sums must not wait for it."""
-        self.rows = rows_of_tile(rows, vector_bytes, is_packed=is_blocked)
-        self.is_ragged = not isinstance(rows, int) or rows % self.rows != 0
         is_along_j = windows is None and contraction.b.is_unit(contraction.j)
         is_in_order = is_along_j and writes_rows_in_order(size, depth, bytes)
         is_by_rows = is_along_j and not (is_large or is_first) and reads_rows_in_order(contraction.extents(nest), bytes)
         has_short_tiles = is_in_order or is_by_rows
         is_shared = shared is not None and shared.is_for(nest.sizes) and (shared.is_many or not has_short_tiles)
         self.shared = shared if is_shared and not reads_windows else None
+        has_32_registers = vector_bytes >= 64
+        is_wide = has_32_registers and self.shared is None and windows is None and not is_blocked
+        self.vectors = vectors_of_tile(size, self.lanes, has_32_registers=is_wide and not is_on_stack(builder))
+        self.rows = rows_of_tile(rows, self.vectors, has_32_registers=has_32_registers, is_packed=is_blocked)
+        self.is_ragged = not isinstance(rows, int) or rows % self.rows != 0
         self.is_in_order = is_in_order and not is_shared
         self.is_by_rows = is_by_rows and not is_shared
         """Whether FEW_STEPS rows of b at a time are multiplied by all of a."""
@@ -165,7 +168,7 @@ class ContractionEmitter:
         i, j, k = (self.sizes[d] for d in (self.product.i, self.product.j, self.product.k))
         if self.product.i in self.starts and not isinstance(i, int):
             i = BLOCK_ROWS
-        return not self.is_in_order and packs_columns((i, j, k), self.rows)
+        return not self.is_in_order and packs_columns((i, j, k), self.rows, itemsize(self.element))
 
     # -- loops -----------------------------------------------------------------------------------------------------
 
@@ -204,7 +207,8 @@ class ContractionEmitter:
 
     def _panels(self, start: Index, end: Index, panel: Callable[[Index, Masks], None]) -> None:
         columns = self.sizes[self.product.j]
-        loops_over_panels(self.builder, (start, end), columns, self.vectors, self.lanes, panel)
+        is_narrow = self.shared is None
+        loops_over_panels(self.builder, (start, end), columns, self.vectors, self.lanes, panel, is_narrow=is_narrow)
 
     def _rows(self, j: Index, masks: Masks, start: Index, end: Index, rows: tuple[Index, Index]) -> None:
         """The tiles of a panel, of the rows from one to another."""
@@ -331,10 +335,13 @@ class ContractionEmitter:
         builder = self.builder
         lower, upper = rows
         last = builder.subtract(upper, 1)
+        latest = self._latest_tile()
 
         def body(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            if latest is not None:
+                first = builder.minimum(first, latest)
             rows = [builder.add(first, row) for row in range(self.rows)]
-            if self.is_ragged:
+            if self.is_ragged and latest is None:
                 rows = [rows[0], *(builder.minimum(row, last) for row in rows[1:])]
             packed = None
             if self.packed_rows is not None:
@@ -343,14 +350,25 @@ class ContractionEmitter:
             self._tile(rows, packed, j, masks, start, end)
             return ()
 
-        builder.loop(lower, upper, self.rows, (), body)
+        if self.is_in_order and not self.is_packed:  # the loop around the panels is over rows of tiles
+            body(lower, ())
+        else:
+            builder.loop(lower, upper, self.rows, (), body)
+
+    def _latest_tile(self) -> int | None:
+        """Where the last tile may begin, if tiles may have rows in common: whole sums, which are only stored."""
+        rows, steps = self.sizes[self.product.i], self.sizes[self.product.k]
+        if not (self.is_ragged and self.is_first and self.blocks is None):
+            return None
+        is_whole = isinstance(steps, int) and steps <= self._depth()
+        return rows - self.rows if is_whole and isinstance(rows, int) and rows >= self.rows else None
 
     def _tile(
         self, rows: Sequence[Index], packed: Index | None, j: Index, masks: Masks, start: Index, end: Index
     ) -> None:
         """packed: where the rows begin in what is packed of a."""
         builder, product, lanes = self.builder, self.product, self.lanes
-        columns = [builder.add(j, v * lanes) for v in range(self.vectors)]
+        columns = [builder.add(j, v * lanes) for v in range(len(masks))]
         type = vector_of(self.element, lanes)
         points = [{product.i: row, product.j: column} for row in rows for column in columns]
         places = [self._place(product.c, point) for point in points]
@@ -366,7 +384,7 @@ class ContractionEmitter:
         heights = [{product.i: row} if windows is None else windows.row(builder, row) for row in rows]
 
         def step(k: Index, values: Sequence[SSAValue], here: Mapping[int, Index] | None = None) -> Sequence[SSAValue]:
-            across = [self._b(k, start, v, columns[v], masks[v]) for v in range(self.vectors)]
+            across = [self._b(k, start, v, columns[v], masks[v]) for v in range(len(masks))]
             results: list[SSAValue] = []
             for number in range(len(rows)):
                 if packed is None or self.packed_rows is None:
@@ -378,8 +396,8 @@ class ContractionEmitter:
                         builder.prefetch(self.packed_rows, [builder.add(place, AHEAD), number], is_write=False)
                     scalar = builder.load(self.packed_rows, [place, number])
                 wide = builder.splat(scalar, lanes)
-                for v in range(self.vectors):
-                    value = values[number * self.vectors + v]
+                for v in range(len(masks)):
+                    value = values[number * len(masks) + v]
                     results.append(builder.op(vector.FMAOp, [wide, across[v], value], type))
             return results
 
@@ -422,7 +440,8 @@ class ContractionEmitter:
         builder, product = self.builder, self.product
         if self.panel is not None:
             row = builder.add(self.panel_row, builder.subtract(k, start))
-            is_far = self.packed_rows is not None or self._depth() > DEPTH
+            is_large = self._depth() * self.width * itemsize(self.element) > FIRST_CACHE
+            is_far = self.packed_rows is not None or is_large
             if is_far and v * self.lanes * itemsize(self.element) % LINE == 0:
                 builder.prefetch(self.panel, [builder.add(row, COLUMNS_AHEAD), v * self.lanes], is_write=False)
             return builder.load(self.panel, [row, v * self.lanes], self.lanes)
