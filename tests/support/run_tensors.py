@@ -263,6 +263,9 @@ class Machine:
     def _subview(self, op: memref.SubviewOp) -> Sequence[Any]:
         part = _part(self._values[op.source], *self._places(op))
         kept, shape = [], list(op.result.type.get_shape())
+        if DYNAMIC_INDEX in shape:
+            assert len(shape) == part.ndim
+            return [part]
         for size, stride in zip(part.shape, part.strides, strict=True):
             if len(kept) < len(shape) and size == shape[len(kept)]:
                 kept.append(stride)

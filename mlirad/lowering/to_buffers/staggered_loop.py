@@ -133,8 +133,8 @@ class StaggeredLoop:
         nests that do not run."""
         body = parallel_body(count)
         with emitting(InsertPoint.at_end(body), current_location()):
-            begin = _plus(_times(body.args[0], strips.length), first)
-            self._one_strip(spans, begin, _plus(begin, length), body.args[0])
+            begin = plus(_times(body.args[0], strips.length), first)
+            self._one_strip(spans, begin, plus(begin, length), body.args[0])
             insert(scf.ReduceOp())
 
     def _one_strip(self, spans: Sequence[StripSpan | None], begin: SSAValue, end: SSAValue, number: SSAValue) -> None:
@@ -143,11 +143,11 @@ class StaggeredLoop:
         numbered = [(nest, lag, span) for nest, lag, span in given if span is not None]
         for (lag, rows, span), group in groupby(numbered, key=lambda each: (each[1], each[0].rows, each[2])):
             nests = [nest for nest, _, _ in group]
-            start, stop = _plus(begin, span.first - lag), _plus(end, span.last - lag)
+            start, stop = plus(begin, span.first - lag), plus(end, span.last - lag)
             if span.own is None:
                 turns.append(_turn(nests, lag, start, stop, rows, is_again=False))
                 continue
-            own = _plus(begin, span.own - lag), _plus(end, span.own - lag)
+            own = plus(begin, span.own - lag), plus(end, span.own - lag)
             if span.first < span.own:
                 turns.append(_turn(nests, lag, start, own[0], rows, is_again=True))
             turns.append(_turn(nests, lag, *own, rows, is_again=False))
@@ -157,8 +157,8 @@ class StaggeredLoop:
         cells = {whole: cell_of(cells, number) for whole, cells in self.cells.items()}
         elsewhere = {value: _row_of(rows, number, shape_of(value)) for value, rows in self.elsewhere.items()}
         first, last = self._times
-        start = insert(arith.MaxSIOp(index(first), _plus(begin, min([span.first for *_, span in numbered])))).result
-        stop = insert(arith.MinSIOp(index(last), _plus(end, max([span.last for *_, span in numbered])))).result
+        start = insert(arith.MaxSIOp(index(first), plus(begin, min([span.first for *_, span in numbered])))).result
+        stop = insert(arith.MinSIOp(index(last), plus(end, max([span.last for *_, span in numbered])))).result
         self._loop(start, stop, turns, _Strip(places, cells, elsewhere))
 
     def _loop(self, first: SSAValue, end: SSAValue, turns: Sequence[_Turn], strip: _Strip) -> None:
@@ -167,7 +167,7 @@ class StaggeredLoop:
         insert(scf.ForOp(first, end, index(1), [], Region(body)))
         with emitting(InsertPoint.at_end(body), current_location()):
             for turn in turns:
-                row = _minus(time, turn.lag)
+                row = minus(time, turn.lag)
                 if turn.count is None:
                     self._rows(turn, row, strip)
                     continue
@@ -207,7 +207,7 @@ class StaggeredLoop:
         if ring is None or access.shift is None:
             return _row_of(value, row, shape_of(value))
         memory, rows = ring
-        place = insert(arith.RemUIOp(_plus(row, access.shift), index(rows))).result
+        place = insert(arith.RemUIOp(plus(row, access.shift), index(rows))).result
         if access.base in strip.places:
             place = insert(arith.AddiOp(place, strip.places[access.base])).result
         if value is access.base:
@@ -216,7 +216,7 @@ class StaggeredLoop:
         assert isinstance(view, memref.SubviewOp)
         dynamic = iter(view.offsets)
         given = [next(dynamic) if each == DYNAMIC_INDEX else each for each in view.static_offsets.get_values()]
-        return _part(memory, [place, *given[1:]], [1, *shape_of(value)[1:]], view.static_strides.get_values())
+        return part(memory, [place, *given[1:]], [1, *shape_of(value)[1:]], view.static_strides.get_values())
 
 
 def _turn(
@@ -230,23 +230,24 @@ def _turn(
 
 def _row_of(memory: SSAValue, row: SSAValue, shape: Sequence[int]) -> SSAValue:
     """A row of memory. shape: the shape of the operand, with all its rows."""
-    return _part(memory, [row, *[0] * len(shape[1:])], [1, *shape[1:]], [1] * len(shape))
+    return part(memory, [row, *[0] * len(shape[1:])], [1, *shape[1:]], [1] * len(shape))
 
 
-def _part(
-    memory: SSAValue, offsets: Sequence[SSAValue | int], sizes: Sequence[int], strides: Sequence[int]
+def part(
+    memory: SSAValue, offsets: Sequence[SSAValue | int], sizes: Sequence[SSAValue | int], strides: Sequence[int]
 ) -> SSAValue:
+    """A subview of memory."""
     type = memory.type
     assert isinstance(type, MemRefType)
     result = memref.SubviewOp.infer_result_type(type, offsets, sizes, strides)
     return insert(memref.SubviewOp.get(memory, offsets, sizes, strides, result)).results[0]
 
 
-def _minus(value: SSAValue, other: int) -> SSAValue:
+def minus(value: SSAValue, other: int) -> SSAValue:
     return insert(arith.SubiOp(value, index(other))).result if other else value
 
 
-def _plus(value: SSAValue, other: int) -> SSAValue:
+def plus(value: SSAValue, other: int) -> SSAValue:
     return insert(arith.AddiOp(value, index(other))).result if other else value
 
 

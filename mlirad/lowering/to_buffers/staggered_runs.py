@@ -23,6 +23,7 @@ from xdsl.ir import Operation, SSAValue
 from mlirad.analysis.constants import constant_int
 from mlirad.dialect.core.answers import Dims
 from mlirad.dialect.core.effect_table import is_removable
+from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.loop_body import Combiner, body_of
 from mlirad.lowering.to_buffers.row_nests import (
     MEMREF_VIEWS,
@@ -67,6 +68,11 @@ class ShiftedAccess:
         assert isinstance(self.value.type, MemRefType)
         return bytes_of_memref(self.value.type)
 
+    @property
+    def bytes_of_element(self) -> int:
+        assert isinstance(self.value.type, MemRefType)
+        return itemsize(self.value.type.element_type)
+
 
 @dataclass(frozen=True)
 class ShiftedNest:
@@ -76,6 +82,13 @@ class ShiftedNest:
     rows: int
     accesses: tuple[ShiftedAccess, ...]
     sums: Mapping[SSAValue, Combiner]
+
+    @property
+    def has_elements(self) -> bool:
+        """Whether its rows are single elements of arrays with one axis."""
+        return any(
+            each.is_written and each.value not in self.sums and len(shape_of(each.value)) == 1 for each in self.accesses
+        )
 
     @property
     def first_shift(self) -> int:
@@ -106,12 +119,22 @@ def shifted_nest_of(op: Operation) -> ShiftedNest | None:
         base, shift = _rows_of(value) if has_rows else (memory, None)
         if base is not memory and not is_written:
             base, shift = memory, None
-        if is_written and value not in sums and (shift is None or len(shape) < 2):
+        if is_written and value not in sums and shift is None:
             return None
         rows = shape[0] if has_rows else rows
         is_read = not is_written or (body is not None and body.args[place].uses.get_length() > 0)
         accesses.append(ShiftedAccess(value, memory, base, has_rows, shift, is_written, is_read))
-    return ShiftedNest(op, rows, tuple(accesses), sums) if rows > 0 else None
+    nest = ShiftedNest(op, rows, tuple(accesses), sums)
+    is_exact = not nest.has_elements or (not sums and _is_exact(op))
+    return nest if rows > 0 and is_exact else None
+
+
+def _is_exact(op: Operation) -> bool:
+    """Whether vectors of any length compute the same digits."""
+    bodies = [region.block for region in op.regions]
+    return all(
+        inner.dialect_name() == arith.Arith.name or isinstance(inner, YieldOp) for b in bodies for inner in b.ops
+    )
 
 
 def _maps_of(op: Operation) -> list[Dims | None] | None:
@@ -198,10 +221,18 @@ class StaggeredRun:
         if self.later and any(value.owner in self.later for value in read_by(op)):
             return False
         nest = shifted_nest_of(op) if len(self.nests) < _MOST_NESTS else None
-        if nest is not None and self._may_join(nest):
+        is_other = nest is not None and bool(self.nests) and nest.has_elements != self.has_elements
+        if is_other and self.has_elements:
+            return False
+        if nest is not None and not is_other and self._may_join(nest):
             self._join(nest)
             return True
         return self._may_stay(op)
+
+    @property
+    def has_elements(self) -> bool:
+        """Whether its rows are single elements, which run by blocks."""
+        return bool(self.nests) and self.nests[0].has_elements
 
     def _is_later(self, op: Operation) -> bool:
         """Whether an op only computes with the sums of all elements."""
@@ -308,7 +339,8 @@ class StaggeredRun:
         )
         total = sum(touched.values())
         window = sum([rows * bytes_of_row(base) for base, rows in windows.items() if base not in self.whole])
-        has_long_rows = total >= max([nest.rows for nest in self.nests]) * len(self.nests) * step
+        rows = max([nest.rows for nest in self.nests])
+        has_long_rows = self.has_elements or total >= rows * len(self.nests) * step
         is_in_cache = window <= _MOST_WINDOW and 4 * window <= total
         return 3 * before >= 4 * after and total >= least and is_in_cache and has_long_rows
 

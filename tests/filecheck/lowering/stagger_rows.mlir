@@ -180,3 +180,65 @@ func.func @two_slots(%x: memref<91x400xf64>, %tape: memref<?xf64>, %k: index, %l
   "memref.copy"(%second, %above) : (memref<90x400xf64, strided<[400, 1], offset: ?>>, memref<90x400xf64, strided<[400, 1]>>) -> ()
   func.return
 }
+
+// Arrays with one axis run by blocks of elements. %y is computed from three elements of %x, and copied over them, one
+// element behind: %new has one element more than a block, which the next block finds at the front. The slot of a tape
+// is stored while the old elements are in the cache.
+
+// CHECK-LABEL: func.func @elements
+// CHECK:         %[[NEW:.*]] = memref.alloc() : memref<513xf64>
+// CHECK:         scf.for %[[T:.*]] = %{{.*}} to %{{.*}} step
+// CHECK:           scf.if
+// CHECK:             "memref.copy"
+// CHECK:           scf.if
+// CHECK:             linalg.generic
+// CHECK:           scf.if
+// CHECK:             memref.subview %[[NEW]]
+// CHECK:             "memref.copy"
+// CHECK:           memref.subview %[[NEW]][512] [1] [1]
+// CHECK:           memref.subview %[[NEW]][0] [1] [1]
+// CHECK:           "memref.copy"
+// CHECK:         func.return
+func.func @elements(%x: memref<9002xf64>, %tape: memref<?xf64>, %k: index) {
+  %low = memref.subview %x[0] [9000] [1] : memref<9002xf64> to memref<9000xf64, strided<[1]>>
+  %mid = memref.subview %x[1] [9000] [1] : memref<9002xf64> to memref<9000xf64, strided<[1], offset: 1>>
+  %high = memref.subview %x[2] [9000] [1] : memref<9002xf64> to memref<9000xf64, strided<[1], offset: 2>>
+  %slot = memref.subview %tape[%k] [9000] [1] : memref<?xf64> to memref<9000xf64, strided<[1], offset: ?>>
+  "memref.copy"(%mid, %slot) : (memref<9000xf64, strided<[1], offset: 1>>, memref<9000xf64, strided<[1], offset: ?>>) -> ()
+  %new = memref.alloc() : memref<9000xf64>
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%low, %high : memref<9000xf64, strided<[1]>>, memref<9000xf64, strided<[1], offset: 2>>) outs(%new : memref<9000xf64>) {
+  ^bb0(%a: f64, %b: f64, %old: f64):
+    %c = arith.mulf %a, %b : f64
+    linalg.yield %c : f64
+  }
+  "memref.copy"(%new, %mid) : (memref<9000xf64>, memref<9000xf64, strided<[1], offset: 1>>) -> ()
+  func.return
+}
+
+// Functions, which may round differently at the end of a block, and sums keep their loops; so do nests on rows beside
+// nests on elements.
+
+// CHECK-LABEL: func.func @apart_of_elements
+// CHECK-NOT:     scf.for
+// CHECK:         func.return
+func.func @apart_of_elements(%x: memref<9002xf64>, %y: memref<9001xf64>, %z: memref<9000xf64>, %total: memref<f64>) {
+  %xl = memref.subview %x[0] [9001] [1] : memref<9002xf64> to memref<9001xf64, strided<[1]>>
+  %xh = memref.subview %x[1] [9001] [1] : memref<9002xf64> to memref<9001xf64, strided<[1], offset: 1>>
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%xl, %xh : memref<9001xf64, strided<[1]>>, memref<9001xf64, strided<[1], offset: 1>>) outs(%y : memref<9001xf64>) {
+  ^bb0(%a: f64, %b: f64, %old: f64):
+    %c = arith.mulf %a, %b : f64
+    linalg.yield %c : f64
+  }
+  %yh = memref.subview %y[1] [9000] [1] : memref<9001xf64> to memref<9000xf64, strided<[1], offset: 1>>
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%yh : memref<9000xf64, strided<[1], offset: 1>>) outs(%z : memref<9000xf64>) {
+  ^bb0(%a: f64, %old: f64):
+    %c = math.exp %a : f64
+    linalg.yield %c : f64
+  }
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]} ins(%yh : memref<9000xf64, strided<[1], offset: 1>>) outs(%total : memref<f64>) {
+  ^bb0(%a: f64, %old: f64):
+    %c = arith.addf %old, %a : f64
+    linalg.yield %c : f64
+  }
+  func.return
+}
