@@ -30,12 +30,13 @@ for name in ("HOME", "MLIRAD_CI"):
         config.environment[name] = os.environ[name]
 config.environment["MLIRAD_CACHE"] = "0"
 
-# Each command is a process of its own, forked from one that has imported: mlirad-opt, or python for a script.
+# Each command is a process of its own, forked from one that has imported: mlirad-opt, python for a script, filecheck.
 support = root / "support"
 folder = tempfile.mkdtemp(prefix="mlirad-lit-")
 atexit.register(shutil.rmtree, folder, ignore_errors=True)
 servers = {}
-for command, script in {"mlirad-opt": "forked_opt.py", "python": "forked_scripts.py"}.items():
+scripts = {"mlirad-opt": "forked_opt.py", "python": "forked_scripts.py", "filecheck": "forked_filecheck.py"}
+for command, script in scripts.items():
     place = str(Path(folder, command))
     # It ends with the pipe, and so with this process.
     servers[place] = subprocess.Popen(

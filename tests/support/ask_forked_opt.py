@@ -1,4 +1,4 @@
-"""The command that lit runs for `mlirad-opt` and `python`: asks the process that forks them, and ends as they do.
+"""What lit runs for `mlirad-opt`, `python` and `filecheck`: asks the process that forks them, and ends as they do.
 
 Reads: the socket's path, and the arguments. Writes: nothing. Leaves: the exit code; 1 if the other process crashes.
 """
