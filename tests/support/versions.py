@@ -145,7 +145,7 @@ def environment(python: Python, numpy: str, extras: str) -> Path:
         subprocess.run([python.path, "-m", "venv", str(folder)], check=True)
     wanted = f"numpy=={numpy}" if numpy else "numpy"
     tools = [] if "test" in extras else [each for each in project()["optional-dependencies"]["test"] if _is_small(each)]
-    pip = [str(programs / "pip"), "install", "-q", "--upgrade-strategy", "only-if-needed"]
+    pip = [str(programs / "pip"), "install", "-q", "--no-compile", "--upgrade-strategy", "only-if-needed"]
     subprocess.run([*pip, f"{wheel()}[{extras}]", wanted, *tools], check=True)
     if not is_new:  # pip would keep what it has installed before under the same version
         subprocess.run([*pip, "--no-deps", "--force-reinstall", str(wheel())], check=True)
