@@ -621,7 +621,7 @@ CASES = [
     Case(continue_in_while, ((X,), (Y,))),
     Case(grows_in_a_traced_loop, ((X, 2.0),)),
     Case(with_statement, ((X,),), UnsupportedSyntaxError),
-    Case(try_statement, ((X,),), UnsupportedSyntaxError),
+    Case(try_statement, ((X,), (X * 100,))),
     Case(yields, ((X,),), UnsupportedSyntaxError),
     Case(writes_a_global, ((X,),), UnsupportedSyntaxError),
 ]

@@ -41,7 +41,7 @@ from mlirad.library.python.iterators import Flat
 
 
 def attribute(context: Context, value: Value, name: str) -> Value:
-    value = context.use(value)
+    value = context.present(value, f"'NoneType' object has no attribute '{name}'", "AttributeError")
     match value:
         case Ref():
             return array_attribute(context, value, name)

@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 from xdsl.ir import Block
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building
+from mlirad.dialect.core.registry import op_of
 from mlirad.frontend.interpreter import grown_lists
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.append_counts import AppendCounts
@@ -30,7 +32,7 @@ from mlirad.frontend.program.scope import RESULT, Names
 from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.state import State, trim
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Value
+from mlirad.frontend.values.values import OrNone, Value
 
 
 def without_dead(context: Context, state: State, exit: Exit, live: Names | None = None) -> State:
@@ -87,17 +89,29 @@ def branch(
     """`if condition: then() else: otherwise()`, both from the current state."""
     start = context.state
     left, right = Block(), Block()
-    a = run_in(context, left, start.fork(), then)
+    expr = condition.expr if isinstance(condition, Traced) else condition
+    a = run_in(context, left, with_known_presence(start.fork(), expr, True), then)
     try:
-        b = run_in(context, right, start.fork(), otherwise)
+        b = run_in(context, right, with_known_presence(start.fork(), expr, False), otherwise)
     except BaseException:
         discard(left)
         raise
     sides = [side.appended for side in (a, b) if side.states] or [a.appended]
     context.appended = context.appended.then(sides[0].either(sides[-1]))
-    expr = condition.expr if isinstance(condition, Traced) else condition
     origins = condition.origins if isinstance(condition, Traced) else frozenset()
     return join(context, expr, origins, (left, a), (right, b), live, trimmed)
+
+
+def with_known_presence(state: State, condition: Expr, truth: bool) -> State:
+    """The state on one side of `if x is None`, where x is known not to be None."""
+    tested, owner = condition.value, condition.value.owner
+    if isinstance(owner, op_of(np.logical_not)):
+        tested, truth = owner.operands[0], not truth
+    for names in state.frames.values() if truth else ():
+        for name, value in names.items():
+            if isinstance(value, OrNone) and value.flag.value is tested:
+                names[name] = value.value
+    return state
 
 
 def join(

@@ -21,8 +21,8 @@ from mlirad.frontend.values.descriptions import is_same as is_one_value
 from mlirad.frontend.values.nep50 import kinds_of
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.sizes import require_static as require_static_shape
-from mlirad.frontend.values.traced import Traced, is_static, require_static
-from mlirad.frontend.values.values import Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.traced import DATA, Traced, is_static, require_static
+from mlirad.frontend.values.values import Lazy, Object, OrNone, Ref, Static, Tuple, Value, is_none
 
 COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
@@ -39,6 +39,14 @@ Truth = bool | Traced
 
 def compare(context: Context, op: ast.cmpop, left: Value, right: Value, only_truth: bool = False) -> Value:
     """`left op right`. only_truth: only the truth of the result is needed."""
+    if isinstance(op, ast.Is | ast.IsNot):
+        for value, other in ((left, right), (right, left)):
+            if isinstance(value, OrNone) and is_none(other):
+                there = Traced(value.flag, weak=True, origins=frozenset({DATA}))
+                return there if isinstance(op, ast.IsNot) else as_value(negated(there))
+    if type(op) in _SPELLED:
+        text = f"'{_SPELLED[type(op)]}' not supported between instances with None"
+        left, right = context.present(left, text), context.present(right, text)
     left, right = context.use(left), context.use(right)
     if isinstance(op, ast.Is | ast.IsNot):
         same = is_same(context, left, right)

@@ -33,7 +33,7 @@ from mlirad.frontend.values import sizes
 from mlirad.frontend.values.poison import Poison, PoisonUsed, Unresolved
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, Traced
-from mlirad.frontend.values.values import Alternative, Closure, Entry, Object, Ref, Value
+from mlirad.frontend.values.values import Alternative, Closure, Entry, Object, OrNone, Ref, Value
 from mlirad.frontend.values.views.view import View
 from mlirad.library.spells import is_hidden
 from mlirad.location import SourceLocation
@@ -171,7 +171,16 @@ class Context:
         """The value; required before it is looked at."""
         if isinstance(value, Poison):
             raise PoisonUsed(value)
+        if isinstance(value, OrNone):
+            raise PoisonUsed(value.why)
         return value
+
+    def present(self, value: Value, message: str, error: str = "TypeError") -> Value:
+        """The value, where Python raises if it is None."""
+        if isinstance(value, OrNone):
+            check(value.flag, error, message)
+            value = value.value
+        return self.use(value)
 
     # Operands under evaluation: evaluating the next one may change what they refer to, so they are in the state.
 

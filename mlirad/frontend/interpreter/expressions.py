@@ -102,7 +102,8 @@ def visit_binop(context: Context, node: ast.BinOp) -> Value:
 
 def binary(context: Context, op: ast.operator, left: Value, right: Value) -> Value:
     """`left op right`; both are already evaluated."""
-    left, right = context.use(left), context.use(right)
+    text = "unsupported operand type(s): 'NoneType'"
+    left, right = context.present(left, text), context.present(right, text)
     if (found := special_methods.operated(context, op, left, right)) is not None:
         return found
     if isinstance(op, ast.Add | ast.Mod) and (text := dispatch.text_operator(context, op, left, right)) is not None:
@@ -175,7 +176,8 @@ def unary(context: Context, op: ast.unaryop, value: Value) -> Value:
     """`op value`; the value is already evaluated."""
     if isinstance(op, ast.Not):
         return as_value(negated(comparisons.truth_of(context, value)))
-    if (found := special_methods.special(context, context.use(value), UNARY_METHODS[type(op)])) is not None:
+    value = context.present(value, "bad operand type for unary operator: 'NoneType'")
+    if (found := special_methods.special(context, value, UNARY_METHODS[type(op)])) is not None:
         return found
     operand = storage.operand(context, value)
     function = UNARY[type(op)]

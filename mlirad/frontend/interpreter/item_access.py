@@ -29,7 +29,7 @@ from mlirad.library import spells
 
 
 def get_item(context: Context, base: Value, index: Value) -> Value:
-    base = context.use(base)
+    base = context.present(base, "'NoneType' object is not subscriptable")
     if isinstance(base, Static) and (function := spells.function_of(base.value)) is not None:
         return dispatch.call(context, Static(function), (index,), {})
     if (found := special_methods.special(context, base, "__getitem__", index)) is not None:

@@ -369,8 +369,10 @@ def next_of(context: Context, value: Value, default: Value | None) -> Value:
     value = context.use(value)
     if default is None and (found := special_methods.special(context, value, "__next__")) is not None:
         return found
-    if is_generator(value):
-        raise context.refusal("next() of a generator is not compiled", "write next(iter([... for ...]))")
+    if is_generator(value) or is_running(value):
+        if default is None:
+            return dispatch.call(context, Static(builtin.first_of), (value,), {})
+        return dispatch.call(context, Static(builtin.first_of_or), (value, default), {})
     if isinstance(value, Static) and isinstance(value.value, Iterator):
         raise storage.changing(context, value.value)
     if not isinstance(value, Lazy) or value.used is None:

@@ -17,7 +17,6 @@ from mlirad.frontend.values.values import (
     Closure,
     Entry,
     Lazy,
-    Maybe,
     Object,
     Partial,
     Ref,
@@ -25,6 +24,8 @@ from mlirad.frontend.values.values import (
     Transformed,
     Tuple,
     Value,
+    bare,
+    is_none,
 )
 
 # Values that refer to no array and no object, including no value at all.
@@ -52,12 +53,13 @@ class Correspondence:
     """The correspondence between two sides.
 
     cells, objects: their pairs. walked: the place in which two objects first met, reached from a name. paired_at: the
-    place in which the two cells of a merged one were paired.
+    place in which the two cells of a merged one were paired. joins_none: whether a side that is None joins any value.
     """
 
     left: State | None
     right: State | None
     numbering: Numbering
+    joins_none: bool = False
     cells: Pairing = field(default_factory=Pairing)
     objects: Pairing = field(default_factory=Pairing)
     walked: dict[tuple[int | None, int | None], Place] = field(default_factory=dict)
@@ -80,8 +82,9 @@ class Correspondence:
         self, place: Place, a: Value | None, b: Value | None, seen: set[tuple[int | None, int | None]]
     ) -> Iterator[Pair]:
         """The values that correspond, from one place down through the heap."""
-        a = a.value if isinstance(a, Maybe) else a
-        b = b.value if isinstance(b, Maybe) else b
+        a, b = (side if side is None else bare(side) for side in (a, b))
+        if self.joins_none and a is not None and b is not None and is_none(a) != is_none(b):
+            a, b = (None if is_none(side) else side for side in (a, b))
         yield place, a, b
         number_a = a.number if isinstance(a, Object) else None
         number_b = b.number if isinstance(b, Object) else None

@@ -41,6 +41,7 @@ from mlirad.frontend.values.values import (
     Lazy,
     Maybe,
     Object,
+    OrNone,
     Partial,
     PullbackValue,
     Ref,
@@ -49,6 +50,7 @@ from mlirad.frontend.values.values import (
     Transformed,
     Tuple,
     Value,
+    is_none,
     is_number,
 )
 from mlirad.frontend.values.views.view import View, safe_params
@@ -57,6 +59,10 @@ from mlirad.signature import is_same_static
 
 # Emits ops that put a list of a state into arrays, as described by the Growth.
 Fill = Callable[[State, Entry, Growth], Entry]
+
+
+_BESIDE_NONE = Static | Traced | Ref | Tuple | Object
+"""The values that may be None on another path."""
 
 
 @dataclass
@@ -85,7 +91,7 @@ class Merge:
     why: Disagreements = field(init=False)
 
     def __post_init__(self) -> None:
-        self.paired = Correspondence(self.left, self.right, self.numbering)
+        self.paired = Correspondence(self.left, self.right, self.numbering, joins_none=self.loop is None)
         self.why = Disagreements(self.location, self.loop)
 
     def run(self) -> State:
@@ -218,16 +224,20 @@ class Merge:
         self, place: Place, a: Value | None, b: Value | None, unbound_a: bool = False, unbound_b: bool = False
     ) -> Value:
         """Merge the two values of a place (None: that side has no value)."""
-        if unbound_a or unbound_b or isinstance(a, Maybe) or isinstance(b, Maybe):
-            flags = self.flag_of(a, unbound_a), self.flag_of(b, unbound_b)
-            inner_a = a.value if isinstance(a, Maybe) else a
-            inner_b = b.value if isinstance(b, Maybe) else b
+        if unbound_a or unbound_b or type(a) is Maybe or type(b) is Maybe:
+            flags = self.flag_of(Maybe, a, unbound_a), self.flag_of(Maybe, b, unbound_b)
+            inner_a = a.value if type(a) is Maybe else a
+            inner_b = b.value if type(b) is Maybe else b
             value = self.value(place, inner_a, inner_b)
             return Maybe(self.columns.request((place, "bound"), types.I1, flags[0], flags[1]), value)
         if a is None or b is None:
             return self.lifted(place, a, b)
         if isinstance(a, Poison) or isinstance(b, Poison):
             return a if isinstance(a, Poison) else b
+        has_none, may_be_none = is_none(a) != is_none(b), isinstance(a, OrNone) or isinstance(b, OrNone)
+        # A name that is None before a loop is not None after its first iteration: that is peeled off.
+        if (has_none and self.loop is None) or (may_be_none and not has_none):
+            return self.or_none(place, a, b)
         if isinstance(a, Static) and isinstance(b, Static) and is_same_static(a.value, b.value):
             is_carried = self.widening is not None and self.widening.carries(place, b)
             return self.number(place, a, b) if is_carried else a
@@ -256,11 +266,24 @@ class Merge:
             return with_parts(a, tuple(self.value((*place, index), x, y) for index, (x, y) in pairs))
         return self.why.disagreement(place, a, b)
 
+    def or_none(self, place: Place, a: Value, b: Value) -> Value:
+        """The merge if one side may be None: the value of the other one is kept beside a flag."""
+        sides = [None if is_none(each) else each.value if isinstance(each, OrNone) else each for each in (a, b)]
+        if not all(each is None or isinstance(each, _BESIDE_NONE) for each in sides):
+            return self.why.disagreement(place, a, b)
+        value = self.value(place, sides[0], sides[1])
+        if isinstance(value, Poison):
+            return value
+        why = next((each.why for each in (a, b) if isinstance(each, OrNone)), None)
+        flags = self.flag_of(OrNone, a, is_none(a)), self.flag_of(OrNone, b, is_none(b))
+        flag = self.columns.request((place, "present"), types.I1, flags[0], flags[1])
+        return OrNone(flag, value, why or self.why.disagreement(place, a, b))
+
     @staticmethod
-    def flag_of(value: Value | None, is_unbound: bool) -> Operand:
-        if is_unbound:
+    def flag_of(kind: type[Maybe], value: Value | None, is_missing: bool) -> Operand:
+        if is_missing:
             return False
-        if isinstance(value, Maybe):
+        if isinstance(value, Maybe) and type(value) is kind:
             return value.flag
         return None if value is None else True
 

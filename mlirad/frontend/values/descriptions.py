@@ -30,6 +30,7 @@ from mlirad.frontend.values.values import (
     Transformed,
     Tuple,
     Value,
+    bare,
 )
 from mlirad.frontend.values.views.view import View
 from mlirad.signature import COMPARABLE, NUMBERS, text_of_number
@@ -75,7 +76,7 @@ def describe(
         case Buffer():
             return ("buffer", name(value.contents.value))
         case Maybe():
-            return ("maybe", name(value.flag.value), describe(value.value, name, number))
+            return (type(value).__name__, name(value.flag.value), describe(value.value, name, number))
         case Tuple():
             head: Hashable = ("tuple", value.kind)
         case Closure():
@@ -106,7 +107,7 @@ def _describe_params(view: View, name: Callable[[SSAValue], Hashable]) -> Hashab
 
 def layouts(value: Value) -> Hashable:
     """The memory layout of each array in a value, and whether it is read-only."""
-    inner = value.value if isinstance(value, Maybe) else value
+    inner = bare(value)
     own = tuple((a.view.strides, a.view.readonly) for a in inner.alternatives) if isinstance(inner, Ref) else ()
     return own, tuple(layouts(part) for part in parts_of(inner))
 

@@ -142,7 +142,7 @@ class Renaming:
             case Buffer():
                 return Buffer(self.expr(value.contents))
             case Maybe():
-                return Maybe(self.expr(value.flag), self.value(value.value))
+                return dataclasses.replace(value, flag=self.expr(value.flag), value=self.value(value.value))
             case Static() | Poison():
                 return value
         return _with_changed(value, self.value)

@@ -213,6 +213,13 @@ class Maybe:
     value: Value
 
 
+@dataclass(frozen=True, eq=False)
+class OrNone(Maybe):
+    """None unless the i1 `flag` is true. why: what is raised where a value is needed that is known not to be None."""
+
+    why: Poison
+
+
 Value = (
     Static
     | Traced
@@ -285,6 +292,13 @@ class Entry:
     @staticmethod
     def of_list(items: tuple[Value, ...]) -> Entry:
         return Entry(list, tuple(range(len(items))), items)
+
+
+def bare(value: Value) -> Value:
+    """The value itself, if it may be unbound or None."""
+    while isinstance(value, Maybe):
+        value = value.value
+    return value
 
 
 def is_none(value: Value) -> bool:

@@ -191,6 +191,20 @@ def identity(function: Any) -> Any:
     return function
 
 
+def first_of(generator: Any) -> Any:
+    """`next(generator)`."""
+    for item in generator:
+        return item
+    raise StopIteration("")
+
+
+def first_of_or(generator: Any, default: Any) -> Any:
+    """`next(generator, default)`."""
+    for item in generator:
+        return item
+    return default
+
+
 def nothing() -> None:
     """The `__init__` of `object`."""
 

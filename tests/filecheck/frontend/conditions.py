@@ -91,3 +91,22 @@ def matched(k, x):
 # CHECK-NEXT:        nd.mul %x, %x
 # CHECK:         func.return %y
 print(mlirad.jit(matched).lower(1, 2.0).as_text("tensor"))
+
+
+def hit(x):
+    t = None
+    if x > 1:
+        t = np.sqrt(x)
+    if t is None:
+        return 0.0
+    return t + x
+
+
+# A name that is None on one path is a value with a flag. Where the flag is known, the value needs no check.
+# CHECK-LABEL: func.func public @hit
+# CHECK:         %[[T:.+]], %[[IS_THERE:.+]] = scf.if %{{.+}} -> (f64, i1)
+# CHECK:         %[[IS_NONE:.+]] = nd.logical_not %[[IS_THERE]]
+# CHECK-NEXT:    scf.if %[[IS_NONE]]
+# CHECK-NOT:       nd.check
+# CHECK:           nd.add %[[T]], %x
+print(mlirad.jit(hit).lower(1.0).as_text("tensor"))

@@ -19,11 +19,11 @@ from mlirad.frontend.interpreter.loops.fixpoint import NoFixpoint
 from mlirad.frontend.interpreter.loops.unrolling import KINDS, Reason
 from mlirad.frontend.interpreter.statements import assigning
 from mlirad.frontend.join.carried.loop_header import Loop
-from mlirad.frontend.join.outcomes import Outcome
+from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.program.scope import Names
-from mlirad.frontend.values.poison import PoisonUsed
+from mlirad.frontend.values.poison import Poison, PoisonUsed
 from mlirad.frontend.values.traced import NeedStatic
-from mlirad.frontend.values.values import Lazy, Static, Value
+from mlirad.frontend.values.values import Lazy, Static, Value, bare
 from mlirad.requests import marks_in_programs
 from mlirad.requests.marks_in_programs import require_checkpointing
 
@@ -105,7 +105,10 @@ def loop(context: Context, loop: Loop, after: Names) -> Outcome:
 def rolled_peeled_or_unrolled(context: Context, loop: Loop) -> Outcome:
     attempt, is_known = attempts.begin(context), loop.key in context.peeled
     try:
-        return peeling.peeled(context, loop) if is_known else fixpoint.rolled(context, loop)
+        outcome = peeling.peeled(context, loop) if is_known else fixpoint.rolled(context, loop)
+        if is_known or not peeling.is_worth_peeling(loop) or not is_poisoned(context, loop, outcome):
+            return outcome
+        reason = None
     except (CompileError, NeedStatic, PoisonUsed, NoFixpoint) as error:
         if not is_known and not is_about(error, loop.key):
             raise
@@ -114,15 +117,25 @@ def rolled_peeled_or_unrolled(context: Context, loop: Loop) -> Outcome:
     if is_known:  # not in this state
         context.peeled.discard(loop.key)
         return rolled_peeled_or_unrolled(context, loop)
-    if reason.poison is not None and peeling.is_worth_peeling(loop):
+    if reason is None or (reason.poison is not None and peeling.is_worth_peeling(loop)):
         try:
             outcome = peeling.peeled(context, loop)
             context.peeled.add(loop.key)
             return outcome
         except (CompileError, NeedStatic, PoisonUsed, NoFixpoint):
             attempts.begin_again(context, attempt)
+    if reason is None:
+        return fixpoint.rolled(context, loop)
     context.unrolled[loop.key] = reason.kept
     return unrolling.unroll(context, loop, reason)
+
+
+def is_poisoned(context: Context, loop: Loop, outcome: Outcome) -> bool:
+    """Whether a name that is needed after a loop has no value there, since its kind has changed in the loop."""
+    state = outcome.states.get(Exit.NEXT)
+    names = {} if state is None else state.frames.get(context.frame.number, {})
+    after = (bare(names[name]) for name in context.frame.loops[-1][0] if name in names)
+    return any(isinstance(value, Poison) and value.loop == loop.key for value in after)
 
 
 def key_of(context: Context, node: ast.AST) -> Hashable:

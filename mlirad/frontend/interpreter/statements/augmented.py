@@ -68,7 +68,8 @@ def augmented(context: Context, node: ast.AugAssign) -> None:
 
 
 def in_place(context: Context, op: ast.operator, current: Value, right: Value) -> Value:
-    current, right = context.use(current), context.use(right)
+    text = "unsupported operand type(s): 'NoneType'"
+    current, right = context.present(current, text), context.present(right, text)
     if (found := special_methods.special(context, current, f"__i{SPECIAL[type(op)]}__", right)) is not None:
         return found
     if special_methods.users_class(context, current) is not None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mlirad.frontend.join.correspondence import Correspondence
 from mlirad.frontend.values.state import Place
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Maybe, Ref, Static, Tuple, Value
+from mlirad.frontend.values.values import Ref, Static, Tuple, Value, bare
 
 _MOVED = Static | Traced | Ref
 
@@ -46,8 +46,7 @@ def value_pairs(paired: Correspondence) -> Iterator[ValuePair]:
 
 
 def _pairs_in(place: Place, walked: Place, own: Place, a: Value | None, b: Value | None) -> Iterator[ValuePair]:
-    a = a.value if isinstance(a, Maybe) else a
-    b = b.value if isinstance(b, Maybe) else b
+    a, b = (side if side is None else bare(side) for side in (a, b))
     if isinstance(a, _MOVED) and isinstance(b, _MOVED):
         yield ValuePair(place, walked, own, a, b)
     elif isinstance(a, Tuple) and isinstance(b, Tuple) and (a.kind, len(a.items)) == (b.kind, len(b.items)):
