@@ -210,12 +210,17 @@ def inside_try(x):
     return sum(guarded())
 
 
+def taken_twice(x):
+    g = squares(x)
+    return next(g) + next(g)
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
         (used_twice, "used up after its first use"),
         (inside_try, "yield inside `try` or `with`"),
-        (lambda x: next(squares(x)), "loop over it with for"),
+        (taken_twice, "used up after its first use"),
         (lambda x: squares(x), "cannot return a generator"),
         (lambda x: {k: v for k, v in named(x)}["a"], "write a loop"),  # noqa: C416  # a comprehension is the subject
         (squares, "generator"),
