@@ -40,10 +40,12 @@ from mlirad.lowering.to_loops.products.matched_product import Contraction, match
 from mlirad.lowering.to_loops.products.product_blocks import (
     DEPTH,
     is_in_blocks,
+    is_in_blocks_if_repeated,
     is_shared_in_blocks,
     steps_at_once,
 )
 from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
+from mlirad.lowering.to_loops.products.rows_before_loops import is_repeated
 from mlirad.lowering.to_loops.products.shared_tiles import SharedTiles
 from mlirad.lowering.to_loops.products.windowed_factor import match_windowed
 from mlirad.lowering.to_loops.repeated_nests import share_repeated
@@ -227,7 +229,8 @@ class _Lowering:
             has_own_tiles = self.after is not None or self.shared is None or not self.shared.is_for(nest.sizes)
             sizes, bytes = product.extents(nest), itemsize(product.c.element)
             is_by_threads = self.parallel or self.builder.is_shared
-            if self.is_large and cut is None and windows is None and not self.builder.is_shared:
+            packs_columns = windows is None or not windows.is_left
+            if self.is_large and cut is None and packs_columns and not self.builder.is_shared:
                 most = sys.maxsize  # the first part of a sum is stored
             else:
                 most = steps_at_once(sizes, bytes, is_large=self.is_large, is_by_threads=is_by_threads)
@@ -244,6 +247,8 @@ class _Lowering:
         sizes, bytes, is_along_k = product.extents(part.nest), itemsize(product.c.element), product.a.is_unit(product.k)
         is_along_j = part.windows is None and product.b.is_unit(product.j)
         self.is_large = is_in_blocks(sizes, bytes, is_along_k=is_along_k, is_along_j=is_along_j)
+        if not self.is_large and is_in_blocks_if_repeated(sizes, bytes):
+            self.is_large = is_repeated(self.builder.anchor, product, part.nest.sizes)
         may_be_by_threads = self.parallel and self.is_large and part.windows is None
         self.is_by_threads = may_be_by_threads and is_shared_in_blocks(sizes, bytes, is_along_k=is_along_k)
 

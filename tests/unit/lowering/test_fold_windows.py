@@ -60,3 +60,15 @@ def test_threads_sum_576_steps_as_one_thread_does() -> None:
     alone, shared = mlirad.jit(convolved)(x, w), mlirad.jit(convolved, parallel=True)(x, w)
     np.testing.assert_array_equal(alone, shared)
     np.testing.assert_allclose(alone, convolved(x.astype(np.float64), w), rtol=1e-4, atol=1e-3)
+
+
+def test_threads_round_products_of_repeated_weights_as_one_thread_does() -> None:
+    """Sums of 360 terms are added in parts, whether one thread packs the weights before the loop or several do not."""
+    rng = np.random.default_rng(5)
+    x, w = rng.standard_normal((2, 32, 24, 24)), rng.standard_normal((40, 32, 3, 3))
+
+    def loss(x, w):
+        return np.sum(nn.conv2d(x, w, 1, 1) ** 2)
+
+    one, several = (mlirad.grad(loss, argnums=(0, 1), parallel=parallel)(x, w)[0] for parallel in (False, True))
+    np.testing.assert_array_equal(one, several)

@@ -45,6 +45,8 @@ _FAR = 1 << 22
 gained."""
 _SCATTERED = 1 << 18
 """The same if a is not contiguous along k, so that each step of a tile reads another cache line."""
+_REPEATED = 1 << 15
+"""The same if a is packed once, before loops in which it is multiplied."""
 _FEWEST_COLUMNS = 64
 """From this many columns of b on, it pays to pack a."""
 _ROWS_BYTES, _COLUMNS_BYTES = 1 << 21, 1 << 19
@@ -80,6 +82,16 @@ def is_in_blocks(sizes: tuple[Index, Index, Index], itemsize: int, *, is_along_k
     if is_along_j and i > _FEW_ROWS and _has_long_rows(j, k, itemsize):
         return True
     return j >= _FEWEST_COLUMNS and i * k * itemsize >= (_LARGE if is_along_k else _SCATTERED)
+
+
+def is_in_blocks_if_repeated(sizes: tuple[Index, Index, Index], itemsize: int) -> bool:
+    """The same of a product whose rows of a are packed once for many products: from fewer bytes of a on, or if b is so
+    large that whole rows of it should be read, and whole rows of c written."""
+    i, j, k = sizes
+    if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
+        return False
+    is_large = i * k * itemsize >= _REPEATED or j * k * itemsize >= _COLUMNS_BYTES
+    return i >= _FEW_ROWS and j >= _FEWEST_COLUMNS and is_large
 
 
 def is_shared_in_blocks(sizes: tuple[Index, Index, Index], itemsize: int, *, is_along_k: bool) -> bool:

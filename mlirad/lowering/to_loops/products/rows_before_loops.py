@@ -56,10 +56,9 @@ class RowsBeforeLoops:
         rows, steps = sizes[product.i], sizes[product.k]
         if builder.is_shared or not isinstance(rows, int) or not isinstance(steps, int):
             return None
-        loop = loop_before_which_it_is_known(builder.anchor, product.a.value)
-        is_repeated = any(sizes[d] != 1 for d in product.others)
-        if (loop is None and not is_repeated) or product.a.dimensions != {product.i, product.k}:
+        if not is_repeated(builder.anchor, product, sizes):
             return None
+        loop = loop_before_which_it_is_known(builder.anchor, product.a.value)
         part = -(-rows // height) * DEPTH
         type = memref_of(product.a.element, (-(-steps // depth) * part, height))
         if prod(type.get_shape()) * itemsize(type.element_type) > _MOST_BYTES:
@@ -86,6 +85,15 @@ class RowsBeforeLoops:
         """Where the rows from one on begin in the buffer, for the steps from `start` on."""
         before = builder.multiply(builder.divide(start, self.depth), self.part)
         return builder.add(before, builder.multiply(builder.divide(row, self.height), DEPTH))
+
+
+def is_repeated(op: Operation, product: Contraction, sizes: Sequence[Index]) -> bool:
+    """Whether all rows of the first factor are multiplied more than once by other columns."""
+    if product.a.dimensions != {product.i, product.k}:
+        return False
+    return any(sizes[d] != 1 for d in product.others) or (
+        loop_before_which_it_is_known(op, product.a.value) is not None
+    )
 
 
 def loop_before_which_it_is_known(op: Operation, factor: SSAValue) -> scf.ForOp | None:
@@ -134,4 +142,4 @@ def _may_write(op: Operation, base: SSAValue) -> bool:
 def _base(value: SSAValue) -> SSAValue | None:
     while isinstance(value.owner, (*MEMREF_VIEWS, *_OTHER_VIEWS)):
         value = value.owner.operands[0]
-    return base_of(value)
+    return value if isinstance(value.owner, memref.AllocaOp) else base_of(value)  # a thread's own memory
