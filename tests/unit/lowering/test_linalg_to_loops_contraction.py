@@ -16,6 +16,7 @@ import mlirad
 from mlirad.analysis.constants import constant_int
 from mlirad.lowering.to_loops.linalg_to_loops import LinalgToLoops
 from mlirad.lowering.to_loops.products import product_blocks, register_tiles
+from mlirad.lowering.to_loops.products.product_blocks import rows_of_tile, vectors_of_tile
 
 RNG = np.random.default_rng(11)
 Sizes = dict[str, int]
@@ -294,3 +295,28 @@ def test_rows_are_packed_before_a_loop_only_if_it_does_not_change_them() -> None
 
     for found, wanted in zip(mlirad.jit(products)(a, b), products(a, b), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_the_last_tile_begins_earlier_only_if_sums_are_stored() -> None:
+    """Rows that two tiles have in common are stored twice, which gives the same; they must not be added twice."""
+
+    def added(a, b, c):
+        c += a @ b
+        return c
+
+    for m, k, n in ((13, 5, 300), (67, 40, 130), (100, 100, 100), (5, 64, 96)):
+        a, b, c = (RNG.integers(-8, 9, shape).astype(np.float64) for shape in ((m, k), (k, n), (m, n)))
+        np.testing.assert_array_equal(mlirad.jit(lambda a, b: a @ b)(a, b), a @ b)
+        np.testing.assert_array_equal(mlirad.jit(added)(a, b, c.copy()), c + a @ b)
+
+
+def test_wide_tiles_have_few_rows() -> None:
+    """6 rows of 4 vectors, or fewer where that wastes none; a rest of the columns has the vectors that it needs."""
+    for columns, vectors in ((128, 4), (136, 4), (40, 2), (8, 1)):
+        assert vectors_of_tile(columns, 8, has_32_registers=True) == vectors
+    assert vectors_of_tile(128, 4, has_32_registers=False) == 2
+    for rows, height in ((64, 6), (32, 4), (5, 5)):
+        assert rows_of_tile(rows, 4, has_32_registers=True, is_packed=False) == height
+    module = lowered(einsum("ik,kj->ij", {"i": 24, "j": 66, "k": 100}, "f64"), 64)
+    sums = [len(op.iter_args) for op in module.walk() if isinstance(op, scf.ForOp) and op.iter_args]
+    assert sums == [24, 6]

@@ -30,7 +30,7 @@ _IN_ORDER = 1 << 20
 _PAGE = 1 << 12
 """Rows of at least so many bytes lie in pages of their own: a panel of columns takes a line or two from each."""
 _FEW_ROWS = 16
-"""A large b with such rows is read in place for at most so many rows of a, and is packed for more."""
+"""A large b is read in place for at most so many rows of a, and is packed for more."""
 FEW_STEPS = 16
 """The steps of k that are summed at a time if b is read in place: so many of its rows are read side by side."""
 _LONG = 4
@@ -117,12 +117,12 @@ def has_few_columns(sizes: tuple[Index, Index, Index], lanes: int) -> bool:
     return isinstance(j, int) and isinstance(k, int) and 2 <= j <= lanes // 2 and k >= _LONG * lanes
 
 
-def packs_columns(sizes: tuple[Index, Index, Index], rows: int, itemsize: int) -> bool:
-    """Whether columns of b are packed although b is contiguous along them. rows: of a tile."""
+def packs_columns(sizes: tuple[Index, Index, Index], itemsize: int) -> bool:
+    """Whether columns of b are packed although b is contiguous along them."""
     i, j, k = sizes
     if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
         return False
-    return j * k * itemsize >= FIRST_CACHE and i > 2 * rows
+    return j * k * itemsize >= FIRST_CACHE and i > _FEW_ROWS
 
 
 def writes_rows_in_order(j: Index, k: Index, itemsize: int) -> bool:

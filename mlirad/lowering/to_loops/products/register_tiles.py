@@ -4,8 +4,8 @@ Reads: nests whose body multiplies two inputs and adds. Writes: scf, memref, vec
 Leaves: nests without an i, a j or a k, for which the general loops are as good.
 
 A tile is some rows of a few adjacent vectors of c, held in registers while k runs: each step broadcasts an element of a
-for each row. Columns past the end are masked. The last rows of whole sums, which are only stored, are computed by a tile
-that begins a few rows earlier. In other tiles, a row past the end repeats the last row. Both store equal values twice.
+for each row. Columns past the end are masked. The last rows of whole sums, which are only stored, are in a tile that
+begins a few rows earlier. In other tiles, a row past the end repeats the last row. Both store equal values twice.
 
 A product too large for the caches (`product_blocks.py`) is computed in blocks: parts of both factors are copied, into
 the order in which tiles read them (`packed_factors.py`).
@@ -168,7 +168,7 @@ class ContractionEmitter:
         i, j, k = (self.sizes[d] for d in (self.product.i, self.product.j, self.product.k))
         if self.product.i in self.starts and not isinstance(i, int):
             i = BLOCK_ROWS
-        return not self.is_in_order and packs_columns((i, j, k), self.rows, itemsize(self.element))
+        return not self.is_in_order and packs_columns((i, j, k), itemsize(self.element))
 
     # -- loops -----------------------------------------------------------------------------------------------------
 
