@@ -5,13 +5,15 @@ Reads: the state. Writes: ops in blocks of their own, then the op that joins two
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from xdsl.ir import Block
+from xdsl.dialects import scf
+from xdsl.ir import Block, SSAValue
 
+from mlirad.analysis.constants import known_number
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building
 from mlirad.dialect.core.registry import op_of
@@ -103,15 +105,34 @@ def branch(
 
 
 def with_known_presence(state: State, condition: Expr, truth: bool) -> State:
-    """The state on one side of `if x is None`, where x is known not to be None."""
-    tested, owner = condition.value, condition.value.owner
-    if isinstance(owner, op_of(np.logical_not)):
-        tested, truth = owner.operands[0], not truth
-    for names in state.frames.values() if truth else ():
-        for name, value in names.items():
-            if isinstance(value, OrNone) and value.flag.value is tested:
-                names[name] = value.value
+    """The state on one side of an if, where its condition says of some names that they are not None."""
+    places = [
+        (names, name) for names in state.frames.values() for name, value in names.items() if isinstance(value, OrNone)
+    ]
+    true = set(_true_with(condition.value, truth)) if places else set[SSAValue]()
+    for names, name in places:
+        value = names[name]
+        if isinstance(value, OrNone) and value.flag.value in true:
+            names[name] = value.value
     return state
+
+
+def _true_with(condition: SSAValue, truth: bool) -> Iterator[SSAValue]:
+    """The values that are true if a condition is, or is not: those that `not`, `and` and `or` join in it."""
+    owner = condition.owner
+    if truth:
+        yield condition
+    if isinstance(owner, op_of(np.logical_not)):
+        yield from _true_with(owner.operands[0], not truth)
+    elif isinstance(owner, scf.IfOp):  # `a and b` is b if a holds, and otherwise False
+        place = owner.results.index(condition)
+        ends = [region.block.last_op for region in (owner.true_region, owner.false_region)]
+        then, otherwise = (() if end is None else tuple(end.operands) for end in ends)
+        for side, other, holds in ((then, otherwise, True), (otherwise, then, False)):
+            if other and known_number(other[place]) == (not truth):
+                yield from (result for result, value in zip(owner.results, side, strict=True) if known_number(value))
+                yield from _true_with(owner.cond, holds)
+                yield from _true_with(side[place], truth)
 
 
 def join(

@@ -101,7 +101,29 @@ def next_of_generators(x):
     return next(halved(x.sum())) * smallest
 
 
+def slices_between_events(x):
+    parts, start = [], None
+    for i, v in enumerate(x):
+        if start is None and v > 0.3:
+            start = i
+        elif start is not None and v < 0.3:
+            parts.append(x[start:i].sum())
+            start = None
+    return sum(parts)
+
+
+def few_trips(x):
+    nearest, where = np.inf, None
+    for a, b in zip(x[:3], x[1:4]):
+        point = np.array([a, b])
+        if np.sum(point**2) < nearest:
+            nearest, where = np.sum(point**2), point
+    return nearest + where[1]
+
+
 PROGRAMS = (
+    slices_between_events,
+    few_trips,
     nearest_hit,
     pairs_kept_by_some_trips,
     arrays_of_a_helper,

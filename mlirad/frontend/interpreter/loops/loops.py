@@ -106,7 +106,7 @@ def rolled_peeled_or_unrolled(context: Context, loop: Loop) -> Outcome:
     attempt, is_known = attempts.begin(context), loop.key in context.peeled
     try:
         outcome = peeling.peeled(context, loop) if is_known else fixpoint.rolled(context, loop)
-        if is_known or not peeling.is_worth_peeling(loop) or not is_poisoned(context, loop, outcome):
+        if is_known or not is_poisoned(context, loop, outcome):
             return outcome
         reason = None
     except (CompileError, NeedStatic, PoisonUsed, NoFixpoint) as error:
