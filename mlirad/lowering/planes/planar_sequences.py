@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, OpResult, SSAValue
@@ -74,11 +75,12 @@ class PlanarSequence:
 
 def planar_sequence(block: Block, loops: Sequence[scf.ForOp]) -> PlanarSequence | None:
     """Ops of a block with one of these loops and at least one other; None if there are none."""
+    known = _Known()
     for loop in loops:
         trips = planar_trips(loop)
         if trips is not None and not trips.shared:
             value, rows = next(iter(trips.rows.items()))
-            found = _Search(block, loop, trips.count).sequence(value, rows)
+            found = _Search(block, loop, trips.count, known).sequence(value, rows)
             if found is not None and sum(isinstance(op, scf.ForOp) for op in found.ops) > 1:
                 return found
     return None
@@ -90,11 +92,21 @@ def users_in(block: Block, value: SSAValue) -> set[Operation]:
     return {op for op in found if op is not None}
 
 
+class _Known:
+    """What is asked of ops again and again, by the searches from several loops. No op changes in this time."""
+
+    def __init__(self) -> None:
+        self.inside, self.makers = cache(_inside), cache(_makers)
+        self.subset, self.alike = cache(accessed_subset), cache(_alike)
+        self.is_repeatable, self.has_effect = cache(_is_repeatable), cache(_has_effect)
+
+
 @dataclass
 class _Search:
     block: Block
     seed: scf.ForOp
     count: int
+    known: _Known
     rows: dict[SSAValue, RowAxis] = field(default_factory=dict)
     members: dict[Operation, None] = field(default_factory=dict)
 
@@ -124,8 +136,8 @@ class _Search:
         parts: dict[Operation, RowAxis] = {}
         local: dict[Operation, RowAxis] = {}
         taken: dict[SSAValue, None] = {}
-        for op in (each for member in members for each in (member, *ops_inside(member))):
-            subset = accessed_subset(op)
+        for op in (each for member in members for each in self.known.inside(member)):
+            subset = self.known.subset(op)
             operands = set(op.operands)
             if subset is not None and self._is_whole(subset):
                 if types.is_tensor(subset.part.type):
@@ -154,8 +166,8 @@ class _Search:
         for op in ops:
             is_behind = is_behind or op is self.seed
             if op not in self.members and is_behind and not is_terminator(op.__class__):
-                makers = {each.owner for each in _operands(op)}
-                is_later = bool(makers & later.keys()) or _has_effect(op)
+                makers = self.known.makers(op)
+                is_later = bool(makers & later.keys()) or self.known.has_effect(op)
                 if is_later or (makers & self.members.keys() and not (is_growing and self._add(op))):
                     later[op] = None
         return later
@@ -164,7 +176,7 @@ class _Search:
         """Add the ops whose results only members need, back to the last op with an effect before the seed."""
         is_before = False
         for op in reversed(ops):
-            if is_before and _has_effect(op):
+            if is_before and self.known.has_effect(op):
                 return
             is_before = is_before or op is self.seed
             if op not in self.members and any(result in self.rows for result in op.results):
@@ -208,12 +220,8 @@ class _Search:
 
     def _fit(self, op: Operation) -> None:
         """Find the rows of all values that an op computes with."""
-        inside = [op, *ops_inside(op)]
-        if not all(isinstance(each, scf.ForOp) or _is_undefined(each) or is_plain(each) for each in inside):
-            raise Mixed
-        if any(is_function(each) for each in inside):
-            raise Mixed
-        if not op.results:
+        inside = self.known.inside(op)
+        if not op.results or not all(map(self.known.is_repeatable, inside)):
             raise Mixed
         count = -1
         while count != len(self.rows):
@@ -235,30 +243,24 @@ class _Search:
             raise Mixed
         self.rows[value] = rows
 
-    def _set_alike(self, values: Iterable[SSAValue]) -> None:
-        """Values have the rows of the first that has rows; filled arrays may have any."""
-        arrays = [each for each in values if types.is_tensor(each.type) and not holds_one_number(each)]
+    def _set_alike(self, arrays: Sequence[SSAValue]) -> None:
+        """Arrays have the rows of the first that has rows."""
         known = next((self.rows[each] for each in arrays if each in self.rows), None)
         if known is not None:
             for each in arrays:
                 self._set(each, known)
 
     def _spread(self, op: Operation) -> None:
-        subset = accessed_subset(op)
-        if subset is not None:
-            if not self._is_whole(subset):
-                self._set_alike((subset.array, subset.part, *op.results))
-        elif isinstance(op, scf.ForOp):
-            for carry in Loop(op).carries:
-                self._set_alike((carry.init, carry.arg, carry.yielded, carry.result))
-        elif is_reshape(op):
+        subset = self.known.subset(op)
+        if subset is None and is_reshape(op):
             x, result = op.operands[0], op.results[0]
             for one, other in ((x, result), (result, x)):
                 if one in self.rows and not holds_one_number(other):
                     shapes = types.shape(one.type), types.shape(other.type)
                     self._set(other, reshaped(self.rows[one], self.count, *shapes))
-        elif not is_terminator(op.__class__):
-            self._set_alike((*op.operands, *op.results))
+        elif subset is None or not self._is_whole(subset):
+            for arrays in self.known.alike(op):
+                self._set_alike(arrays)
 
     def _require(self, op: Operation) -> None:
         """All arrays that an op computes with have rows, and it can be computed for one of them."""
@@ -271,7 +273,7 @@ class _Search:
         if is_terminator(op.__class__):
             return
         needed = [*op.operands, *op.results]
-        subset = accessed_subset(op)
+        subset = self.known.subset(op)
         if subset is not None:
             is_whole, is_read = self._is_whole(subset), subset.change is Change.NONE
             if is_whole and not types.is_tensor(subset.part.type):
@@ -297,6 +299,34 @@ class _Search:
         if rows is None or place is None or place.stride != 1 or place.length != self.count * rows.unit:
             return False
         return place.start == 0 or (isinstance(place.start, SSAValue) and linear(place.start).value == 0)
+
+
+def _inside(op: Operation) -> list[Operation]:
+    """An op and the ops inside."""
+    return [op, *ops_inside(op)]
+
+
+def _makers(op: Operation) -> set[Operation | Block]:
+    """The owners of the values that an op and the ops inside use."""
+    return {each.owner for each in _operands(op)}
+
+
+def _alike(op: Operation) -> list[list[SSAValue]]:
+    """Groups of arrays whose rows lie along the same axis, if an op computes rows apart. Filled arrays may have any."""
+    subset = accessed_subset(op)
+    groups: Iterable[tuple[SSAValue, ...]] = ()
+    if subset is not None:
+        groups = [(subset.array, subset.part, *op.results)]
+    elif isinstance(op, scf.ForOp):
+        groups = [(carry.init, carry.arg, carry.yielded, carry.result) for carry in Loop(op).carries]
+    elif not is_terminator(op.__class__):
+        groups = [(*op.operands, *op.results)]
+    return [[each for each in group if types.is_tensor(each.type) and not holds_one_number(each)] for group in groups]
+
+
+def _is_repeatable(op: Operation) -> bool:
+    """Whether an op may be repeated for each row."""
+    return (isinstance(op, scf.ForOp) or _is_undefined(op) or is_plain(op)) and not is_function(op)
 
 
 def _operands(op: Operation) -> Iterator[SSAValue]:
