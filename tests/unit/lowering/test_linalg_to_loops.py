@@ -356,7 +356,7 @@ def test_a_transposition(shape: tuple[int, int], size: str) -> None:
 
 
 def test_contiguous_dimensions_become_one_loop() -> None:
-    """1000 x 3 fills vectors as 3000 does."""
+    """1000 x 3 fills vectors as 3000 does. The rest of a row of unknown length is a branch."""
     broadcast = ADD_ROW.replace("ADD", "arith.addf").replace("T", "f64")
     flat = function(
         "%a: memref<1000x3xf64>, %o: memref<1000x3xf64>",
@@ -369,7 +369,7 @@ def test_contiguous_dimensions_become_one_loop() -> None:
         ),
     )
     assert sum(isinstance(op, scf.ForOp) for op in lowered(flat).walk()) == 1
-    assert sum(isinstance(op, scf.ForOp) for op in lowered(broadcast).walk()) == 3
+    assert sum(isinstance(op, scf.ForOp) for op in lowered(broadcast).walk()) == 2
     a = RNG.normal(size=(1000, 3))
     out = np.zeros_like(a)
     kernel(flat)(a, out)
