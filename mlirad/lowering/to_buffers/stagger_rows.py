@@ -3,7 +3,7 @@
 Reads: stage `bufferized`, before the arena is planned: nests on memrefs of static size. Writes: one loop over rows,
 which contains the nests on subviews of one row; temporaries that only these nests use keep as many rows as are in use
 at one time. On request the loop is in strips, which threads run, and a second loop runs rows that wait for all strips.
-Nests on arrays with one axis run by blocks of elements; threads share them one by one.
+Nests on arrays with one axis run by blocks of elements.
 Leaves: nests that add up rows to an array, nests that need only the same row of one another (`share_rows.py`), and
 nests that touch little memory. A sum of all elements is computed from the sums of the rows.
 """
@@ -150,8 +150,9 @@ class StaggerRows(ModulePass):
             return
         is_alone = not self.parallel or run.work < 2 * self.work
         if run.has_elements:
-            if is_alone:
-                StaggeredBlocks(run, lags).emit()
+            strips = None if is_alone else strips_with_seams(run, lags, self.work)
+            if is_alone or (strips is not None and run.is_worthwhile(lags, least, self.step, has_rings=False)):
+                StaggeredBlocks(run, lags, strips).emit()
         elif is_alone:
             StaggeredLoop(run, lags).emit()
         elif (strips := strips_of(run, lags, self.work)) is not None:

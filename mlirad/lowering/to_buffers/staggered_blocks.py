@@ -1,7 +1,7 @@
 """Builds the loop over blocks of elements of a run of staggered nests on arrays with one axis.
 
 Reads: a `StaggeredRun` whose rows are single elements, with its lags. Writes: the loop, with the nests on subviews of a
-block. Leaves: none of the nests of the run, nor memory that only they use.
+block. Leaves: none of the nests of the run; without strips, nor memory that only they use.
 
 A block has the elements whose times are from `time` to `time + length`: of each nest, those from `time - lag` on.
 Within a block, nests run in program order. Memory that only the run uses has the elements that a block touches; of
@@ -14,7 +14,7 @@ these, the next block still needs the last ones, which move to the front.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, memref, scf
@@ -22,13 +22,14 @@ from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from mlirad.dialect.core.expr import emitting, insert
+from mlirad.dialect.core.expr import current_location, emitting, insert
 from mlirad.dialect.core.scalars import compare
 from mlirad.lowering.rewriting import erase, rebuilt
 from mlirad.lowering.to_buffers.row_nests import erase_memory, move_behind, shape_of
-from mlirad.lowering.to_buffers.share_rows import allocated, index
-from mlirad.lowering.to_buffers.staggered_loop import minus, part, plus
+from mlirad.lowering.to_buffers.share_rows import allocated, index, parallel_body
+from mlirad.lowering.to_buffers.staggered_loop import part, plus
 from mlirad.lowering.to_buffers.staggered_runs import ShiftedAccess, ShiftedNest, StaggeredRun
+from mlirad.lowering.to_buffers.staggered_strips import Strips
 
 _BYTES = 12 << 10
 """Of a block, all arrays together: part of a first-level cache, into which the next blocks are fetched ahead."""
@@ -37,13 +38,17 @@ _WHOLE_VECTORS, _SHORTEST = 64, 128
 the nests."""
 
 
+_Limits = Sequence[tuple[SSAValue, SSAValue]]
+
+
 @dataclass
 class StaggeredBlocks:
-    """windows: for memory that only the run uses, what replaces it, and the distance from its first element to the
-    first of the block's times."""
+    """strips: those that threads run, each by blocks. windows: for memory that only the run uses, what replaces it, and
+    the distance from its first element to the first of the block's times."""
 
     run: StaggeredRun
     lags: Sequence[int]
+    strips: Strips | None = None
     windows: dict[SSAValue, tuple[SSAValue, int]] = field(default_factory=dict)
 
     def emit(self) -> None:
@@ -52,21 +57,60 @@ class StaggeredBlocks:
         last = nests[-1].op
         assert last.parent is not None
         with emitting(InsertPoint.before(last), last.location):
-            spans = self._make_windows()
-            first, end = min(self.lags), max(lag + nest.rows for lag, nest in zip(self.lags, nests, strict=True))
-            body = Block(arg_types=[IndexType()])
-            insert(scf.ForOp(index(first), index(end), index(self.length), [], Region(body)))
-            with emitting(InsertPoint.at_end(body), last.location):
-                for nest, lag in zip(nests, self.lags, strict=True):
-                    self._elements(nest, minus(body.args[0], lag), body.args[0])
-                for base, span in spans.items():
-                    self._keep(self.windows[base][0], span)
-                insert(scf.YieldOp())
+            if self.strips is None:
+                spans = self._make_windows()
+                first, end = self._times
+                self._blocks(index(first), index(end), [(index(0), index(nest.rows)) for nest in nests], spans)
+            else:
+                self._in_strips(self.strips)
         move_behind(self.run.later, last)
         for nest in nests:
             erase(nest.op)
         for base in self.windows:
             erase_memory(base)
+
+    @property
+    def _times(self) -> tuple[int, int]:
+        """The first time of the run, and the time after the last."""
+        ends = [lag + nest.rows for nest, lag in zip(self.run.nests, self.lags, strict=True)]
+        return min(self.lags), max(ends)
+
+    def _in_strips(self, strips: Strips) -> None:
+        """The strips, and then the elements that wait for all of them. Memory stays as it is."""
+        given = list(zip(self.run.nests, self.lags, strips.waiting, strict=True))
+        first, end = map(index, self._times)
+
+        def strip(begin: SSAValue) -> None:
+            stop = plus(begin, strips.length)
+            limits = [
+                (_highest(plus(begin, rows - lag), index(0)), _lowest(plus(stop, -lag), index(nest.rows)))
+                for nest, lag, rows in given
+            ]
+            self._blocks(_highest(begin, first), _lowest(stop, end), limits, {})
+
+        def seam(begin: SSAValue) -> None:
+            for nest, lag, rows in given:
+                if rows:
+                    start, stop = plus(begin, -lag), plus(begin, rows - lag)
+                    self._elements(nest, _highest(start, index(0)), _lowest(stop, index(nest.rows)), begin)
+
+        _share(strips.count, strips.begin, strips.length, strip)
+        if any(strips.waiting):
+            _share(strips.count - 1, strips.begin + strips.length, strips.length, seam)
+
+    def _blocks(self, first: SSAValue, end: SSAValue, limits: _Limits, spans: Mapping[SSAValue, int]) -> None:
+        """The blocks from one time to another. limits: for each nest, its first element and the one behind the last.
+        spans: for each window, the elements that the next block needs."""
+        body = Block(arg_types=[IndexType()])
+        (time,) = body.args
+        insert(scf.ForOp(first, end, index(self.length), [], Region(body)))
+        with emitting(InsertPoint.at_end(body), current_location()):
+            for nest, lag, (low, high) in zip(self.run.nests, self.lags, limits, strict=True):
+                start = plus(time, -lag)
+                self._elements(nest, _highest(start, low), _lowest(plus(start, self.length), high), time)
+            for base, span in spans.items():
+                self._keep(self.windows[base][0], span)
+            insert(scf.YieldOp())
 
     @property
     def length(self) -> int:
@@ -99,10 +143,8 @@ class StaggeredBlocks:
             if each.base is base and each.shift is not None
         ]
 
-    def _elements(self, nest: ShiftedNest, first: SSAValue, time: SSAValue) -> None:
-        """The elements of a nest in a block, which would begin with `first` if there were one."""
-        start = insert(arith.MaxSIOp(first, index(0))).result
-        end = insert(arith.MinSIOp(plus(first, self.length), index(nest.rows))).result
+    def _elements(self, nest: ShiftedNest, start: SSAValue, end: SSAValue, time: SSAValue) -> None:
+        """The elements of a nest from one to another, if there are any. time: the first of the block."""
         count = insert(arith.SubiOp(end, start)).result
         inside = Block()
         insert(scf.IfOp(compare("sgt", count, index(0)), [], Region(inside)))
@@ -130,3 +172,19 @@ class StaggeredBlocks:
         if span:
             source = part(window, [self.length], [span], [1])
             insert(memref.CopyOp(source, part(window, [0], [span], [1])))
+
+
+def _share(count: int, first: int, length: int, inner: Callable[[SSAValue], None]) -> None:
+    """A parallel loop over strips of `length` times. first: the first time of the first of them."""
+    body = parallel_body(count)
+    with emitting(InsertPoint.at_end(body), current_location()):
+        inner(plus(insert(arith.MuliOp(body.args[0], index(length))).result, first))
+        insert(scf.ReduceOp())
+
+
+def _highest(one: SSAValue, other: SSAValue) -> SSAValue:
+    return insert(arith.MaxSIOp(one, other)).result
+
+
+def _lowest(one: SSAValue, other: SSAValue) -> SSAValue:
+    return insert(arith.MinSIOp(one, other)).result

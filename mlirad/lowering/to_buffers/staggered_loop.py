@@ -167,7 +167,7 @@ class StaggeredLoop:
         insert(scf.ForOp(first, end, index(1), [], Region(body)))
         with emitting(InsertPoint.at_end(body), current_location()):
             for turn in turns:
-                row = minus(time, turn.lag)
+                row = _minus(time, turn.lag)
                 if turn.count is None:
                     self._rows(turn, row, strip)
                     continue
@@ -243,7 +243,7 @@ def part(
     return insert(memref.SubviewOp.get(memory, offsets, sizes, strides, result)).results[0]
 
 
-def minus(value: SSAValue, other: int) -> SSAValue:
+def _minus(value: SSAValue, other: int) -> SSAValue:
     return insert(arith.SubiOp(value, index(other))).result if other else value
 
 

@@ -13,7 +13,7 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 
 import mlirad
-from mlirad.lowering.to_buffers import staggered_blocks
+from mlirad.lowering.to_buffers import staggered_blocks, staggered_strips
 from mlirad.lowering.to_buffers.bufferize import Bufferize
 from mlirad.lowering.to_buffers.plan_arena import PlanArena
 from mlirad.lowering.to_buffers.stagger_rows import StaggerRows
@@ -108,28 +108,35 @@ def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StaggeredRun, "is_worthwhile", lambda *_, **__: True)
     monkeypatch.setattr(staggered_blocks, "_BYTES", 0)
     monkeypatch.setattr(staggered_blocks, "_SHORTEST", 4)
+    monkeypatch.setattr(staggered_strips, "_LEAST_PER_WAITING", 1)
 
 
-def check(seed: int) -> int:
-    """The number of loops over blocks."""
+def check(seed: int, *, parallel: bool = False) -> int:
+    """The number of loops over blocks; with parallel, of those over strips of blocks."""
     module = parse(RandomLines(seed).text)
     random = np.random.default_rng(seed)
     args = [*(random.integers(-9, 9, LENGTH) for _ in range(ARGUMENTS)), random.integers(-9, 9, TAPE)]
     expected = Machine(module, seed).run(*args)
     after = module.clone()
-    for each in (Bufferize(), StaggerRows(), PlanArena()):
+    for each in (Bufferize(), StaggerRows(parallel=parallel, work=1), PlanArena()):
         each.apply(Context(), after)
     after.verify()
     verify_dominance(after)
     actual, _ = run_bufferized(after, args, seed)
     for mine, other in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(mine, other, err_msg=f"seed {seed}")
-    return count(after, scf.ForOp)
+    return count(after, scf.ParallelOp if parallel else scf.ForOp)
 
 
 @pytest.mark.usefixtures("short_blocks")
 def test_random_lines() -> None:
     assert sum(map(check, range(20))) > 13
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_random_lines_in_strips() -> None:
+    """Strips run in any order."""
+    assert sum([check(seed, parallel=True) for seed in range(20)]) > 5
 
 
 @pytest.mark.full
@@ -138,6 +145,7 @@ def test_random_lines() -> None:
 def test_more_random_lines(first: int) -> None:
     for seed in range(first, first + 100):
         check(seed)
+        check(seed, parallel=True)
 
 
 def moving(x: Any, sweeps: int) -> Any:
@@ -154,8 +162,8 @@ def test_same_bits_as_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     """As nests one after the other, too, and in the gradient's reverse loop, which reads a tape."""
     x = (0.3 * np.random.default_rng(0).normal(size=9473)).astype(np.float32)
 
-    def results() -> tuple[Any, str]:
-        gradient = mlirad.jit(mlirad.grad(lambda x: moving(x, 3)[1]), cache=False)
+    def results(*, parallel: bool = False) -> tuple[Any, str]:
+        gradient = mlirad.jit(mlirad.grad(lambda x: moving(x, 3)[1]), cache=False, parallel=parallel)
         return gradient(x), gradient.lower(x).as_text("bufferized")
 
     with monkeypatch.context() as patch:
@@ -164,4 +172,5 @@ def test_same_bits_as_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     gradient, more = results()
     assert more.count("scf.for") > text.count("scf.for")
     np.testing.assert_array_equal(gradient, one_by_one)
+    np.testing.assert_array_equal(results(parallel=True)[0], one_by_one)
     np.testing.assert_array_equal(mlirad.jit(lambda x: moving(x, 3)[0], cache=False)(x), moving(x, 3)[0])
