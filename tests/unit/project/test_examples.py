@@ -113,14 +113,15 @@ def test_benchmark_beside_peers() -> None:
 
 
 def test_growth_benchmark(run_script: RunScript, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not IS_FULL:  # Numba takes ten seconds to compile adjoints that run for a tenth of a second
+    if not IS_FULL:  # Numba takes nine seconds to compile adjoints that run for milliseconds
         monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     told = run_script(ROOT / "benchmarks" / "growth.py", "recurrence", "newton_each", "--operations", "5e3")
     header, _, *rows = [line.strip("| ").split(" | ") for line in told.splitlines()]
     assert [row[:2] for row in rows] == [["recurrence", "1,000"], ["newton_each", "5,000"]]
     for row in rows:
         column = dict(zip(header, row, strict=True))
-        assert float(column["mlirad / by hand"]) > 0
+        assert float(column["by hand, ns each"]) > 0
+        assert float(column["mlirad / by hand"]) >= 0  # in Python, by hand takes a thousand times as long
         assert float(column["largest difference"]) < 1e-12
 
 
