@@ -114,7 +114,7 @@ def slices_between_events(x):
 
 def few_trips(x):
     nearest, where = np.inf, None
-    for a, b in zip(x[:3], x[1:4]):
+    for a, b in zip(x[:3], x[4:7]):
         point = np.array([a, b])
         if np.sum(point**2) < nearest:
             nearest, where = np.sum(point**2), point
@@ -141,8 +141,6 @@ def test_as_python(function):
     direction, h = np.cos(np.arange(12.0)), 1e-6
     slope = (function(X + h * direction) - function(X - h * direction)) / (2 * h)
     assert mlirad.grad(function)(X) @ direction == pytest.approx(slope, rel=1e-6)
-    _, tangent = mlirad.jvp(function, (X,), (direction,))
-    assert tangent == pytest.approx(slope, rel=1e-6)
 
 
 def missing(x):
