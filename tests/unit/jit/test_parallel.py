@@ -24,7 +24,7 @@ from mlirad.lowering.to_buffers import share_rows
 from mlirad.lowering.to_loops import parallel_nest
 from mlirad.options import Environment
 from mlirad.targets.cpu import CpuTarget
-from mlirad.targets.cpu.call_context import PARALLEL_FOR
+from mlirad.targets.cpu.call_context import PARALLEL_FOR, PARALLEL_POLL
 
 RNG = np.random.default_rng(7)
 N = 20_000
@@ -323,6 +323,24 @@ def test_memory_is_told_beforehand(function: Callable[..., Any], transform: Call
         assert shared.last_memory() == predicted.total.static
     if transform is not mlirad.grad:
         assert predicted.arena > mlirad.jit(function, cache=False).lower(*args).memory().arena or function is loss
+
+
+def _never_shared(x, y, k):
+    if x[0] > 1e9 or k - 3 <= k:  # always, which LLVM finds out
+        return x[0]
+    y[:] = x * 2.0
+    return x[1]
+
+
+def test_a_task_may_stay_when_its_only_call_goes() -> None:
+    """Such code refers to the function that threads poll, but not to the one that shares work: a random program found
+    that it could not be linked."""
+    compiled = mlirad.jit(_never_shared, parallel=True)
+    x, y = np.ones(200_000), np.zeros(200_000)
+    text = compiled.lower(x, y, 4).as_text("llvmopt")
+    assert f"call i64 @{PARALLEL_POLL}" in text
+    assert f"call i32 @{PARALLEL_FOR}" not in text
+    assert compiled(x, y, 4) == 1.0
 
 
 @pytest.mark.parametrize("shape", [(0,), (1,), (0, 5), (5, 0), (1, N), (N, 1)])

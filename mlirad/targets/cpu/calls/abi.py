@@ -17,7 +17,7 @@ from mlirad.contract.code_cache import CodeCache
 from mlirad.contract.native_functions import addresses_in
 from mlirad.errors import format_located
 from mlirad.raised_exceptions import exception_class, message_of
-from mlirad.targets.cpu.call_context import INTERRUPTED, MEMORY_ERROR, PARALLEL_FOR
+from mlirad.targets.cpu.call_context import INTERRUPTED, MEMORY_ERROR, PARALLEL_FOR, PARALLEL_POLL
 from mlirad.targets.cpu.calls.call_memory import CallContext, Lease, LeasedArray
 from mlirad.targets.cpu.calls.native_stack import stack_bottom
 from mlirad.targets.cpu.engine import Library
@@ -46,8 +46,9 @@ _restore = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_vo
 
 
 def _shared_work(code: bytes, code_cache: CodeCache | None) -> dict[str, int]:
-    """The symbols for parallel work, if the code refers to the first of them."""
-    if PARALLEL_FOR.encode() not in code:
+    """The symbols for parallel work, if the code refers to any: LLVM may remove the only call of a task, not the
+    task."""
+    if PARALLEL_FOR.encode() not in code and PARALLEL_POLL.encode() not in code:
         return {}
     from mlirad.targets.cpu.pool.pool import the_pool
 
