@@ -17,6 +17,8 @@ TABLES = {
     "numpy.numpy_elementwise.COMPARISONS": "the relations, which share an implementation",
     "numpy.numpy_elementwise.OF_BOOLS": "which relation of bools arithmetic is",
     "numpy.numpy_elementwise.BITWISE": "which relation of bools an operator on bits is",
+    "numpy.numpy_scalars._POLES": "how Python says that a float has no result",
+    "numpy.operators._DIVISIONS": "how Python says that a float has no result",
     "numpy.operators._SYMBOLS": "how operators are spelled in messages",
     "numpy.python_integers._FITS": "which arithmetic on Python's ints can overflow",
     "program.hidden_state._HINTS": "what to write instead of functions that are never compiled",

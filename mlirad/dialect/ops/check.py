@@ -76,9 +76,14 @@ class EffectOp(InertOp):
         """The message, if all its parts are known."""
         return None
 
+    def condition(self) -> SSAValue | None:
+        """The operand that is false just where the op fails, if it has one."""
+        return None
+
     def passes(self) -> Expr | None:
         """Emit whether the op does not fail; None if no number says so."""
-        return None
+        condition = self.condition()
+        return None if condition is None else Expr(condition)
 
 
 def raise_unless(source: NumpySource, ok: NumpyText, error: str, message: str, words: Sequence[NumpyText]) -> None:
@@ -153,8 +158,8 @@ class CheckOp(EffectOp):
     def fails(self, *operands: Number | None) -> bool:
         return operands[0] is not None and not operands[0]
 
-    def passes(self) -> Expr:
-        return Expr(self.ok)
+    def condition(self) -> SSAValue:
+        return self.ok
 
     def text(self, *operands: Number | None) -> str | None:
         words = operands[1:]

@@ -27,7 +27,7 @@ from mlirad.dialect.ad.tape import StopOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import Effect, effect_of
 from mlirad.dialect.core.expr import Expr, building, emit
-from mlirad.dialect.ops.check import CheckOp, EffectOp
+from mlirad.dialect.ops.check import EffectOp
 from mlirad.frontend.interpreter import attempts, branches, conditions, dispatch
 from mlirad.frontend.interpreter.attempts import Attempt
 from mlirad.frontend.interpreter.context import Context
@@ -140,7 +140,7 @@ def _decided(context: Context, node: ast.Try, attempt: Attempt, number: int, go_
 def _remove_passed(context: Context, node: ast.Try, attempt: Attempt) -> None:
     """Remove the checks since an attempt began that the test has passed."""
     for error in caught.undecided(context, node, attempt, None):
-        if isinstance(error, CheckOp) and error.parent is attempt.block:
+        if error.condition() is not None and error.parent is attempt.block:
             _remove(error)
 
 
@@ -205,12 +205,13 @@ def _tested(context: Context, node: ast.Try, attempt: Attempt, errors: Sequence[
 
 def _guard(context: Context, block: Block, error: EffectOp, before: Expr) -> None:
     """Let an op that raises what no handler catches do so only if nothing before it has raised."""
-    if not isinstance(error, CheckOp) or error.parent is not block:
+    condition = error.condition()
+    if condition is None or error.parent is not block:
         raise _refused(context)
     error.detach()
     block.add_op(error)
     with building(InsertPoint.before(error)):
-        error.operands[0] = (Expr(error.ok) | ~before).value
+        error.operands[error.operands.index(condition)] = (Expr(condition) | ~before).value
 
 
 def _remove_others(
