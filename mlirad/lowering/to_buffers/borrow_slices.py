@@ -21,10 +21,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirad.analysis.memory import VIEWS, input_count, is_empty, is_linalg, memory_of, ties, views_of
 from mlirad.dialect.core.expr import insert
+from mlirad.lowering.reshaping import reshaped
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.lowering.tensor_memory import is_same_slice, is_static, is_thin_view, is_written_where_read
 from mlirad.lowering.to_buffers.buffer_webs import Webs
-from mlirad.lowering.to_buffers.reshaping import reshaped
 
 _CASTS = (arith.ConstantOp, arith.IndexCastOp)
 _RESHAPES = (tensor.CollapseShapeOp, tensor.ExpandShapeOp)

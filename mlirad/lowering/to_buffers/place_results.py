@@ -18,9 +18,9 @@ from xdsl.rewriter import InsertPoint
 from mlirad.analysis.loops import terminator
 from mlirad.analysis.memory import is_empty, is_tensor
 from mlirad.dialect.core.expr import building, located
+from mlirad.lowering.reshaping import reshaped
 from mlirad.lowering.tensor_memory import is_static
 from mlirad.lowering.to_buffers.buffer_webs import Web, Webs
-from mlirad.lowering.to_buffers.reshaping import reshaped
 
 RESULT = "mlirad.result"
 

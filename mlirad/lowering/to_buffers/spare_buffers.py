@@ -22,10 +22,10 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, SSAValues
 from mlirad.analysis.loops import Carries, LoopOp, is_structured, terminator
 from mlirad.analysis.memory import VIEWS, is_tensor, takes, ties
 from mlirad.dialect.core.expr import insert
+from mlirad.lowering.reshaping import reshaped
 from mlirad.lowering.rewriting import in_place_of
 from mlirad.lowering.tensor_memory import is_static
 from mlirad.lowering.to_buffers.buffer_webs import Webs
-from mlirad.lowering.to_buffers.reshaping import reshaped
 
 Kind = tuple[Attribute, int]
 
