@@ -116,7 +116,7 @@ class _Search:
         if shape[axis] != DYNAMIC_INDEX:
             return Interval(shape[axis], shape[axis])
         sizes = made.sizes if isinstance(made, memref.SubviewOp) else made.dynamic_sizes
-        return Interval(0, max(self.interval(sizes[shape[:axis].count(DYNAMIC_INDEX)]).high, 0))
+        return Interval(0, max(self._most(self._exact(sizes[shape[:axis].count(DYNAMIC_INDEX)])), 0))
 
     def elements(self, array: SSAValue) -> int | None:
         bounds = [self.bound(array, axis) for axis in range(len(types.shape(array.type)))]

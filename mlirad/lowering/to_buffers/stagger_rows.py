@@ -26,6 +26,9 @@ from mlirad.lowering.to_buffers.staggered_runs import StaggeredRun
 from mlirad.lowering.to_buffers.staggered_strips import strips_of, strips_with_seams
 from mlirad.xdsl_support.traversal import ops_of
 
+_LEAST_SHARED_IN_BLOCKS = 24
+"""Of the work of a thread, what a run on arrays with one axis has at least if threads share it: blocks that stay in a
+first-level cache take a fraction of the time that their work says. With less, two threads were slower than one."""
 _LEAST_IN_BLOCKS = 1 << 16
 """Bytes: less fits a first-level cache; blocks of elements gain in the second one, too."""
 
@@ -148,7 +151,7 @@ class StaggerRows(ModulePass):
         least = min(self.least, _LEAST_IN_BLOCKS) if run.has_elements else self.least
         if not run.is_worthwhile(lags, least, self.step):
             return
-        is_alone = not self.parallel or run.work < 2 * self.work
+        is_alone = not self.parallel or run.work < (_LEAST_SHARED_IN_BLOCKS if run.has_elements else 2) * self.work
         if run.has_elements:
             strips = None if is_alone else strips_with_seams(run, lags, self.work)
             if is_alone or (strips is not None and run.is_worthwhile(lags, least, self.step, has_rings=False)):

@@ -19,6 +19,7 @@ from xdsl.dialects.linalg.ops import IndexOp, YieldOp
 from xdsl.ir import Operation
 
 from mlirad.analysis import cost
+from mlirad.analysis.bounds import interval_of
 from mlirad.lowering.loop_body import Body
 from mlirad.lowering.loop_builder import Index, LoopBuilder
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand
@@ -157,6 +158,8 @@ def _cut(nest: Nest, d: int, point: int, unit: int, builder: LoopBuilder, work: 
     least = -(-block // (known * unit)) * unit
     if isinstance(size, int) and not unknown:
         return Cut(d, least) if least < size and known * size >= 2 * block else None
+    if known * prod(_most(each) for each in (size, *unknown)) < 2 * block:
+        return None
     step: Index = max(1, block // known)
     for each in unknown:
         step = builder.divide(step, builder.maximum(each, 1))
@@ -266,6 +269,11 @@ def _is_on_one_axis(operands: Iterable[Operand], d: int) -> bool:
 def _is_shorter(nest: Nest, d: int, length: int) -> bool:
     size = nest.sizes[d]
     return isinstance(size, int) and size < length
+
+
+def _most(size: Index) -> int:
+    """An upper bound of a size."""
+    return size if isinstance(size, int) else interval_of(size).high
 
 
 def _known(size: Index) -> int:

@@ -35,7 +35,6 @@ func.func @elementwise(%x: memref<1000003xf64>, %y: memref<1000003xf64>) {
 // Little work stays in one piece.
 // CHECK-LABEL: func.func @small
 // CHECK-NOT:   scf.parallel
-// CHECK:       func.func @unknown
 func.func @small(%x: memref<1000xf64>, %y: memref<1000xf64>) {
   linalg.generic {
     indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]
@@ -43,6 +42,34 @@ func.func @small(%x: memref<1000xf64>, %y: memref<1000xf64>) {
   ^bb0(%a: f64, %b: f64):
     %r = arith.addf %a, %a : f64
     linalg.yield %r : f64
+  }
+  func.return
+}
+
+// A part of a block of 512 elements, from the larger of two starts to the smaller of two ends, is little work.
+// CHECK-LABEL: func.func @part
+// CHECK-NOT:   scf.parallel
+// CHECK:       func.func @unknown
+func.func @part(%x: memref<1000003xf64>, %y: memref<1000003xf64>) {
+  %c0 = arith.constant 0 : index
+  %size = arith.constant 1000003 : index
+  %length = arith.constant 512 : index
+  scf.for %time = %c0 to %size step %length {
+    %lag = arith.constant -1 : index
+    %from = arith.addi %time, %lag : index
+    %to = arith.addi %from, %length : index
+    %start = arith.maxsi %from, %c0 : index
+    %end = arith.minsi %to, %size : index
+    %count = arith.subi %end, %start : index
+    %a = memref.subview %x[%start] [%count] [1] : memref<1000003xf64> to memref<?xf64, strided<[1], offset: ?>>
+    %b = memref.subview %y[%start] [%count] [1] : memref<1000003xf64> to memref<?xf64, strided<[1], offset: ?>>
+    linalg.generic {
+      indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]
+    } ins(%a : memref<?xf64, strided<[1], offset: ?>>) outs(%b : memref<?xf64, strided<[1], offset: ?>>) {
+    ^bb0(%c: f64, %d: f64):
+      %r = arith.addf %c, %c : f64
+      linalg.yield %r : f64
+    }
   }
   func.return
 }

@@ -27,13 +27,13 @@ func.func @small_weights(%w: tensor<64x128xf32>, %x: tensor<4x128x96xf32>) -> te
   func.return %a : tensor<4x64x96xf32>
 }
 
-// Alone, such a product reads both factors in place.
+// Alone, a product of small factors reads both in place.
 
 // CHECK-LABEL: func.func @once
 // CHECK-NOT:     memref.alloc()
 // CHECK:         vector.fma
 // CHECK:         func.return
-func.func @once(%w: tensor<64x128xf32>, %x: tensor<128x96xf32>) -> tensor<64x96xf32> {
-  %y = nd.contract "ik,kj->ij" %w, %x : (tensor<64x128xf32>, tensor<128x96xf32>) -> tensor<64x96xf32>
-  func.return %y : tensor<64x96xf32>
+func.func @once(%w: tensor<64x96xf32>, %x: tensor<96x64xf32>) -> tensor<64x64xf32> {
+  %y = nd.contract "ik,kj->ij" %w, %x : (tensor<64x96xf32>, tensor<96x64xf32>) -> tensor<64x64xf32>
+  func.return %y : tensor<64x64xf32>
 }

@@ -326,17 +326,17 @@ def test_memory_is_told_beforehand(function: Callable[..., Any], transform: Call
 
 
 def _never_shared(x, y, k):
-    if x[0] > 1e9 or k - 3 <= k:  # always, which LLVM finds out
-        return x[0]
-    y[:] = x * 2.0
-    return x[1]
+    if x[0, 0] > 1e9 or k - 3 <= k:  # always, which LLVM finds out
+        return x[0, 0]
+    y[:] = x @ x
+    return x[1, 1]
 
 
 def test_a_task_may_stay_when_its_only_call_goes() -> None:
     """Such code refers to the function that threads poll, but not to the one that shares work: a random program found
     that it could not be linked."""
     compiled = mlirad.jit(_never_shared, parallel=True)
-    x, y = np.ones(200_000), np.zeros(200_000)
+    x, y = np.ones((600, 600)), np.zeros((600, 600))
     text = compiled.lower(x, y, 4).as_text("llvmopt")
     assert f"call i64 @{PARALLEL_POLL}" in text
     assert f"call i32 @{PARALLEL_FOR}" not in text
