@@ -56,6 +56,8 @@ def answer(asked: socket.socket, program: str, run: Callable[[], object]) -> Non
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
+    # A text stream remembers what it was opened on: a pipe cannot be asked for its place, as a file can.
+    sys.stdin, sys.stdout, sys.stderr = (open(number, mode, closefd=False) for number, mode in enumerate("rww"))
     os.chdir(command["folder"])
     os.environ.clear()
     os.environ.update(command["environment"])
