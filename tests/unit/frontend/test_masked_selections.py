@@ -10,7 +10,7 @@ import pytest
 from run_frontend import call, is_same
 
 from mlirad.dialect.ops.check import CheckFailed
-from mlirad.errors import CompileError, DTypeError, UnsupportedSyntaxError
+from mlirad.errors import CompileError, DTypeError
 from mlirad.requests.kinds_of_derivatives import Grad
 from mlirad.testing.interpreted import Interpreted
 
@@ -436,11 +436,18 @@ def shortened_from_a_selection(x):
     return y.sum()
 
 
-def test_an_array_that_becomes_a_selection_is_refused_with_what_to_write() -> None:
-    with pytest.raises(UnsupportedSyntaxError, match=r"an array .* and an array") as raised:
-        call(shortened, X)
-    assert "np.ones(len(y), bool)]" in str(raised.value.hint)
-    assert call(shortened_from_a_selection, X) == shortened_from_a_selection(X)
+def reset(x):
+    y = x * 1.0
+    for i in range(3):
+        y = y[y > y.min()] if y.sum() > 12.0 + i else x * 2.0
+    return y.sum()
+
+
+@pytest.mark.parametrize("program", [shortened, shortened_from_a_selection, reset])
+def test_an_array_that_becomes_a_selection_in_a_loop(program: Any) -> None:
+    for x in (X, X[:2], X[:0]):
+        if len(x) or program is not reset:
+            assert call(program, x) == program(x)
 
 
 def test_the_dtype_of_what_is_selected_stays() -> None:

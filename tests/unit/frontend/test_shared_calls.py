@@ -413,9 +413,9 @@ def test_interpreted_functions_are_built_again_only_if_passes_refuse_their_share
 ) -> None:
     built: list[bool] = []
 
-    def counted(*args: Any, shares_calls: bool) -> Any:
+    def counted(*args: Any, shares_calls: bool, **options: Any) -> Any:
         built.append(shares_calls)
-        return compilation.build_for(*args, shares_calls=shares_calls)
+        return compilation.build_for(*args, shares_calls=shares_calls, **options)
 
     def refuses_calls(module: ModuleOp, **options: Any) -> ModuleOp:
         if any(isinstance(op, func.CallOp) for op in module.walk()):

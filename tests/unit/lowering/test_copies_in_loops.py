@@ -147,8 +147,9 @@ PROGRAMS = {
 }
 
 
-ROWS = {seidel_2d: 2, adi: 20, vadv: 10}
-"""What is copied still: rows and columns, where an array is read and overwritten at the same place."""
+ROWS = {jacobi_1d: 1, seidel_2d: 2, adi: 20, vadv: 10}
+"""What is copied still: rows and columns, where an array is read and overwritten at the same place, and the few
+elements of a block that the next one needs."""
 
 
 def copies_in_loops(text: str) -> list[int]:

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import IntegerAttr
 import mlirad
 from mlirad.analysis.constants import constant_int
 from mlirad.lowering.to_loops.linalg_to_loops import LinalgToLoops
-from mlirad.lowering.to_loops.products import product_blocks, register_tiles
+from mlirad.lowering.to_loops.products import planned_product, product_blocks, register_tiles
 from mlirad.lowering.to_loops.products.product_blocks import rows_of_tile, vectors_of_tile
 
 RNG = np.random.default_rng(11)
@@ -69,7 +69,8 @@ def test_matrix_product_in_blocks(spec: str, monkeypatch: pytest.MonkeyPatch) ->
     values = {**always, "_ROWS_BYTES": 3072, "_COLUMNS_BYTES": 4096, "DEPTH": 16, "_PAGE": 512}
     for name, value in values.items():
         monkeypatch.setattr(product_blocks, name, value)
-    monkeypatch.setattr(register_tiles, "DEPTH", 16)
+    for module in (planned_product, register_tiles):
+        monkeypatch.setattr(module, "DEPTH", 16)
     batched = f"b{spec.replace(',', ',b').replace('->', '->b')}"
     check(batched, {"b": 2, "i": 53, "j": 67, "k": 35})
     check(spec, {"i": 48, "j": 64, "k": 32}, element="f32", vector_bytes=64)

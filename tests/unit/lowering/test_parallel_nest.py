@@ -14,7 +14,7 @@ from run_loops import Kernel
 import mlirad
 from mlirad import nn
 from mlirad.lowering.to_loops import linalg_to_loops, parallel_nest
-from mlirad.lowering.to_loops.products import block_loops, product_blocks, register_tiles
+from mlirad.lowering.to_loops.products import block_loops, planned_product, product_blocks, register_tiles
 
 SEEDS = 400 if os.environ.get("MLIRAD_FULL") else 12
 
@@ -69,7 +69,7 @@ def test_products_in_blocks_have_the_bits_of_one_thread(monkeypatch: pytest.Monk
     }
     for name, value in small.items():
         monkeypatch.setattr(product_blocks, name, value)
-    for module in (block_loops, linalg_to_loops, product_blocks, register_tiles):
+    for module in (block_loops, linalg_to_loops, planned_product, product_blocks, register_tiles):
         monkeypatch.setattr(module, "DEPTH", 16)
     for module in (block_loops, product_blocks):
         monkeypatch.setattr(module, "STRIPS", 3)

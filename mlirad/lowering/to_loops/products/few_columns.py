@@ -59,7 +59,7 @@ class FewColumns(ContractionEmitter):
 
     def emit(self) -> None:
         if not self.is_in_place:
-            (self.panel,) = scratch(self.builder, memref_of(self.element, (self.columns, self._depth())))
+            (self.panel,) = scratch(self.builder, memref_of(self.element, (self.columns, self.depth)))
         loops_around(self.builder, self.sizes, self.product.others, self.subscripts, self._depths)
 
     def _columns(self, start: Index, end: Index) -> None:

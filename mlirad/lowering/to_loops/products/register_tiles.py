@@ -18,116 +18,49 @@ from copy import copy
 from functools import partial
 
 from xdsl.dialects import arith, vector
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_of
-from mlirad.lowering.to_loops.loop_nest import Nest, Operand, loops_around
+from mlirad.lowering.to_loops.loop_nest import Operand, loops_around
 from mlirad.lowering.to_loops.products.block_loops import loops_over_blocks, loops_over_panels, slab_rows
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.packed_factors import Masks, Panel, Slabs
 from mlirad.lowering.to_loops.products.packing import Packing
+from mlirad.lowering.to_loops.products.planned_product import PlannedProduct
 from mlirad.lowering.to_loops.products.product_blocks import (
     AHEAD,
     COLUMNS_AHEAD,
     DEPTH,
-    FEW_STEPS,
     FIRST_CACHE,
     LINE,
     STEPS_PER_ROW,
     Blocks,
-    blocks_of,
-    packs_columns,
-    packs_in_rows,
-    reads_rows_in_order,
-    rows_of_tile,
-    vectors_of_tile,
-    writes_rows_in_order,
 )
 from mlirad.lowering.to_loops.products.rows_before_loops import RowsBeforeLoops
 from mlirad.lowering.to_loops.products.shared_tiles import ROWS, SharedTiles, Tile, views_of
-from mlirad.lowering.to_loops.products.windowed_factor import WindowedFactor
-from mlirad.lowering.to_loops.scratch import is_on_stack, scratch
-
-BLOCK_ROWS = 48
-"""The fewest rows of a block, if threads share a product: so many rows pay for packing b's columns."""
+from mlirad.lowering.to_loops.scratch import scratch
 
 
-class ContractionEmitter:
-    """Builds the loops of one contraction. `subscripts` holds the dimensions whose loops are open."""
+class ContractionEmitter(PlannedProduct):
+    """Builds the loops of one contraction."""
 
-    def __init__(
-        self,
-        contraction: Contraction,
-        nest: Nest,
-        vector_bytes: int,
-        builder: LoopBuilder,
-        shared: SharedTiles | None = None,
-        windows: WindowedFactor | None = None,
-        *,
-        is_first: bool = False,
-        is_large: bool = False,
-        is_by_threads: bool = False,
-    ):
-        """shared: the module's functions with the tiles that this contraction uses; None if it has its own tiles.
-        windows: what a or b consists of, if it is not a matrix in memory.
-        is_first: whether c holds nothing yet: its elements are stored without being read.
-        is_large: whether one thread computes the product in blocks. If this is a thread's part of it, it is not in
-        blocks, but its sums are rounded as if it were.
-        is_by_threads: whether threads share each block.
-        """
-        self.product = contraction
-        self.builder = builder
-        self.windows = windows
-        self.is_first = is_first
-        self.sizes = nest.sizes
-        self.starts = nest.starts
-        self.subscripts: dict[int, Index] = {}
-        self.element: Attribute = contraction.c.element
-        self.lanes = 8 * vector_bytes // self.element.bitwidth  # pyright: ignore[reportAttributeAccessIssue]  # of numbers
-        size = nest.sizes[contraction.j]
-        while isinstance(size, int) and self.lanes >= 2 * size:
-            self.lanes //= 2
-        rows, depth, bytes = nest.sizes[contraction.i], nest.sizes[contraction.k], itemsize(self.element)
-        reads_windows = windows is not None and windows.is_left
-        is_blocked = is_large and not (builder.is_shared or reads_windows)
-        self.is_late = is_large and not reads_windows
-        """Whether c is added to the sums at the end: a large c is far away, and the sums must not wait for it."""
-        is_along_j = windows is None and contraction.b.is_unit(contraction.j)
-        is_in_order = is_along_j and writes_rows_in_order(size, depth, bytes)
-        is_by_rows = is_along_j and not (is_large or is_first) and reads_rows_in_order(contraction.extents(nest), bytes)
-        has_short_tiles = is_in_order or is_by_rows
-        is_shared = shared is not None and shared.is_for(nest.sizes) and (shared.is_many or not has_short_tiles)
-        self.shared = shared if is_shared and not reads_windows else None
-        has_32_registers = vector_bytes >= 64
-        is_wide = has_32_registers and self.shared is None and windows is None and not is_blocked
-        self.vectors = vectors_of_tile(size, self.lanes, has_32_registers=is_wide and not is_on_stack(builder))
-        self.rows = rows_of_tile(rows, self.vectors, has_32_registers=has_32_registers, is_packed=is_blocked)
-        self.is_ragged = not isinstance(rows, int) or rows % self.rows != 0
-        self.is_in_order = is_in_order and not is_shared
-        self.is_by_rows = is_by_rows and not is_shared
-        """Whether FEW_STEPS rows of b at a time are multiplied by all of a."""
-        self.packs_in_rows = is_along_j and packs_in_rows(size, bytes)
-        self.is_packed = self._should_pack()
-        self.blocks = (
-            blocks_of(rows, size, self.rows, self.width, bytes, is_by_threads=is_by_threads) if is_blocked else None
-        )
-        self.panel: SSAValue | None = None
-        """Columns of b, `width` beside one another, for each k."""
-        self.panel_row: Index = 0
-        """Where the present ones begin in it."""
-        self.packed_rows: SSAValue | None = None
-        """Rows of a, those of a tile beside one another, for each k; each tile's begin DEPTH rows behind the last's."""
-        self.slab: Index = 0
-        """Where those of the present block begin in it."""
-        self.rows_before: RowsBeforeLoops | None = None
-        """The rows, if they are packed before the loops around the product."""
+    panel: SSAValue | None = None
+    """Columns of b, `width` beside one another, for each k."""
+    panel_row: Index = 0
+    """Where the present ones begin in it."""
+    packed_rows: SSAValue | None = None
+    """Rows of a, those of a tile beside one another, for each k; each tile's begin DEPTH rows behind the last's."""
+    slab: Index = 0
+    """Where those of the present block begin in it."""
+    rows_before: RowsBeforeLoops | None = None
+    """The rows, if they are packed before the loops around the product."""
 
     def emit(self) -> None:
         if self.blocks is not None:
-            panels = memref_of(self.element, (self.blocks.columns // self.width * self._depth(), self.width))
+            panels = memref_of(self.element, (self.blocks.columns // self.width * self.depth, self.width))
             if self.blocks.strip is None:
-                self.rows_before = RowsBeforeLoops.of(self.builder, self.product, self.sizes, self._depth(), self.rows)
+                self.rows_before = RowsBeforeLoops.of(self.builder, self.product, self.sizes, self.depth, self.rows)
             if self.rows_before is not None:
                 self.packed_rows, (self.panel,) = self.rows_before.buffer, scratch(self.builder, panels)
             else:
@@ -136,44 +69,13 @@ class ContractionEmitter:
                     self.builder, memref_of(self.element, (slabs, self.rows)), panels
                 )
         elif self.is_packed:
-            (self.panel,) = scratch(self.builder, memref_of(self.element, (self._depth(), self.width)))
+            (self.panel,) = scratch(self.builder, memref_of(self.element, (self.depth, self.width)))
         loops_around(self.builder, self.sizes, self.product.others, self.subscripts, self._depths)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it needs only vectors of at least four lanes, accessed in place, without masks."""
-        columns = self.sizes[self.product.j]
-        is_direct = self.blocks is None and not self.is_packed
-        return isinstance(columns, int) and columns % self.width == 0 and self.lanes >= 4 and is_direct
-
-    @property
-    def width(self) -> int:
-        return self.lanes * self.vectors
-
-    def _depth(self) -> int:
-        size, most = self.sizes[self.product.k], DEPTH if self.windows is None else self.windows.depth
-        if self.is_by_rows:
-            return FEW_STEPS
-        if self.is_first and isinstance(size, int) and self.blocks is None:
-            return size
-        return min(size, most) if isinstance(size, int) else most
-
-    def _should_pack(self) -> bool:
-        """Whether b is packed: if it is not contiguous along j, so that it can be read as vectors, or if it is known to
-        be large."""
-        if (self.windows is not None and not self.windows.is_left) or not self.product.b.is_unit(self.product.j):
-            return True
-        if self.is_by_rows:
-            return False
-        i, j, k = (self.sizes[d] for d in (self.product.i, self.product.j, self.product.k))
-        if self.product.i in self.starts and not isinstance(i, int):
-            i = BLOCK_ROWS
-        return not self.is_in_order and packs_columns((i, j, k), itemsize(self.element))
 
     # -- loops -----------------------------------------------------------------------------------------------------
 
     def _depths(self) -> None:
-        size, step = self.sizes[self.product.k], self._depth()
+        size, step = self.sizes[self.product.k], self.depth
 
         def body(start: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
             self._columns(start, self.builder.minimum(self.builder.add(start, step), size))
@@ -222,7 +124,7 @@ class ContractionEmitter:
         assert buffer is not None and packed_rows is not None
 
         def place(j: Index, first: Index) -> Panel:
-            begin = builder.multiply(builder.divide(builder.subtract(j, first), self.width), self._depth())
+            begin = builder.multiply(builder.divide(builder.subtract(j, first), self.width), self.depth)
             return Panel(buffer, begin, self.lanes)
 
         def pack(columns: tuple[Index, Index], first: Index) -> None:
@@ -283,7 +185,7 @@ class ContractionEmitter:
             most = self.rows if self.blocks.strip is None else self.blocks.rows
         else:
             most = min(last, ROWS) if isinstance(last, int) else ROWS
-        work = 2 * most * self._depth() * self.vectors
+        work = 2 * most * self.depth * self.vectors
 
         def body(i: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
             count = builder.minimum(builder.subtract(last, i), ROWS)
@@ -360,7 +262,7 @@ class ContractionEmitter:
         rows, steps = self.sizes[self.product.i], self.sizes[self.product.k]
         if not (self.is_ragged and self.is_first and self.blocks is None):
             return None
-        is_whole = isinstance(steps, int) and steps <= self._depth()
+        is_whole = isinstance(steps, int) and steps <= self.depth
         return rows - self.rows if is_whole and isinstance(rows, int) and rows >= self.rows else None
 
     def _tile(
@@ -440,7 +342,7 @@ class ContractionEmitter:
         builder, product = self.builder, self.product
         if self.panel is not None:
             row = builder.add(self.panel_row, builder.subtract(k, start))
-            is_large = self._depth() * self.width * itemsize(self.element) > FIRST_CACHE
+            is_large = self.depth * self.width * itemsize(self.element) > FIRST_CACHE
             is_far = self.packed_rows is not None or is_large
             if is_far and v * self.lanes * itemsize(self.element) % LINE == 0:
                 builder.prefetch(self.panel, [builder.add(row, COLUMNS_AHEAD), v * self.lanes], is_write=False)
