@@ -65,15 +65,6 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """What is left after a file mostly stays until the end, like the kernels of its functions. Before the collector
-    would look at all of it again, which takes four seconds near the end, it looks once at what is new."""
-    if (nextitem is None or nextitem.path != item.path) and gc.get_count()[2] > 7:
-        gc.collect()
-        gc.freeze()
-
-
 @pytest.fixture
 def control_c() -> Iterator[None]:
     """Python's handler of SIGINT, also where the tests were started with the signal ignored (nohup, cron)."""

@@ -164,7 +164,7 @@ class _Search:
         return min(apart, self._most(self._exact(upper) - self._exact(lower)))
 
     def _exact(self, value: SSAValue) -> Values:
-        """A value as a linear form of others, exactly: as far as no sum exceeds 64 bits."""
+        """A value as a linear form of others. Sums that may exceed 64 bits are not taken apart."""
         self.left -= 1
         if self.left < 0 or not isinstance(value, OpResult) or not has_64_bits(value.type):
             return LinearForm.of(value)

@@ -111,20 +111,15 @@ def build(
     Raises CompileError if the program is refused, and NeedStaticLeaves if the values of some leaves must be known.
     """
     repeated = RepeatedCalls(shares_calls)
+    given = function, signature, boundscheck, aliases, captures, together, donated
     try:
-        return _build(
-            *(function, signature, boundscheck, aliases, captures, together, donated, repeated, live, ops_of_target),
-            keeps_rules,
-        )
+        return _build(*given, repeated, live, ops_of_target, keeps_rules)
     except CompileError:
         if not repeated.wanted:
             raise
     # Less is known around calls that share a function, so try again without sharing.
     alone = RepeatedCalls(False)
-    return _build(
-        *(function, signature, boundscheck, aliases, captures, together, donated, alone, None, ops_of_target),
-        keeps_rules,
-    )
+    return _build(*given, alone, None, ops_of_target, keeps_rules)
 
 
 def _build(

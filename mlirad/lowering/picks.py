@@ -92,7 +92,7 @@ def _is_counter(value: SSAValue, loop: int) -> bool:
 
 
 def _varies(argument: BlockArgument, inputs: Sequence[frozenset[int]]) -> frozenset[int] | None:
-    """The loops along which an argument varies; None if it is not that of an input."""
+    """The loops along which an argument varies; None if it belongs to an output."""
     return inputs[argument.index] if argument.index < len(inputs) else None
 
 

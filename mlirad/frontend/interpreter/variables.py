@@ -80,7 +80,7 @@ def bound(context: Context, frame: Frame, name: str) -> Value:
         raise context.failed(
             "UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value"
         )
-    if type(value) is Maybe:
+    if isinstance(value, Maybe):
         message = f"cannot access local variable '{name}' where it is not associated with a value"
         check(value.flag, "UnboundLocalError", message)
         names[name] = value = value.value

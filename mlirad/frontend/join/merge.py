@@ -37,6 +37,7 @@ from mlirad.frontend.values.values import (
     Buffer,
     Closure,
     Entry,
+    Flagged,
     Growth,
     Lazy,
     Maybe,
@@ -224,10 +225,10 @@ class Merge:
         self, place: Place, a: Value | None, b: Value | None, unbound_a: bool = False, unbound_b: bool = False
     ) -> Value:
         """Merge the two values of a place (None: that side has no value)."""
-        if unbound_a or unbound_b or type(a) is Maybe or type(b) is Maybe:
+        if unbound_a or unbound_b or isinstance(a, Maybe) or isinstance(b, Maybe):
             flags = self.flag_of(Maybe, a, unbound_a), self.flag_of(Maybe, b, unbound_b)
-            inner_a = a.value if type(a) is Maybe else a
-            inner_b = b.value if type(b) is Maybe else b
+            inner_a = a.value if isinstance(a, Maybe) else a
+            inner_b = b.value if isinstance(b, Maybe) else b
             value = self.value(place, inner_a, inner_b)
             return Maybe(self.columns.request((place, "bound"), types.I1, flags[0], flags[1]), value)
         if a is None or b is None:
@@ -280,10 +281,10 @@ class Merge:
         return OrNone(flag, value, why or self.why.disagreement(place, a, b))
 
     @staticmethod
-    def flag_of(kind: type[Maybe], value: Value | None, is_missing: bool) -> Operand:
+    def flag_of(kind: type[Flagged], value: Value | None, is_missing: bool) -> Operand:
         if is_missing:
             return False
-        if isinstance(value, Maybe) and type(value) is kind:
+        if isinstance(value, kind):
             return value.flag
         return None if value is None else True
 

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from mlirad.frontend.join.join_columns import Column, hint_of
 from mlirad.frontend.values.state import State
-from mlirad.frontend.values.values import Maybe, Object, Ref, Traced, Tuple, Value
+from mlirad.frontend.values.values import Flagged, Object, Ref, Traced, Tuple, Value
 from mlirad.tree import GENERATOR_WORDS
 
 
@@ -26,7 +26,7 @@ def name(value: SSAValue, text: str | None) -> None:
 
 def name_variable(state: State, variable: str, value: Value) -> None:
     """Name the value of a variable: a number, the contents of a whole array, `p.w` for the item "w" of a dict p."""
-    if isinstance(value, Maybe):
+    if isinstance(value, Flagged):
         value = value.value
     if isinstance(value, Traced):
         name(value.expr.value, variable)

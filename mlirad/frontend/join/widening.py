@@ -17,7 +17,7 @@ from mlirad.frontend.join.numbers import number_dtype
 from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.value_parts import SIMPLE, parts_of, with_leaves
-from mlirad.frontend.values.values import Maybe, Ref, Static, Value
+from mlirad.frontend.values.values import Flagged, Ref, Static, Value
 
 # The values that a pass begins with: each value without parts is an object of its own, and its id identifies its place.
 Given = Mapping[int, tuple[Value, Place]]
@@ -70,7 +70,7 @@ def leaves_of(state: State) -> Iterator[tuple[Place, Value]]:
 
 
 def _leaves(place: Place, value: Value) -> Iterator[tuple[Place, Value]]:
-    if isinstance(value, Maybe):
+    if isinstance(value, Flagged):
         yield from _leaves(place, value.value)
     elif value.__class__ in SIMPLE:
         yield place, value

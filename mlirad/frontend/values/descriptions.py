@@ -20,8 +20,8 @@ from mlirad.frontend.values.values import (
     Bound,
     Buffer,
     Closure,
+    Flagged,
     Lazy,
-    Maybe,
     Object,
     Partial,
     PullbackValue,
@@ -75,7 +75,7 @@ def describe(
             return ("pullback", name(value.residuals.value))
         case Buffer():
             return ("buffer", name(value.contents.value))
-        case Maybe():
+        case Flagged():
             return (type(value).__name__, name(value.flag.value), describe(value.value, name, number))
         case Tuple():
             head: Hashable = ("tuple", value.kind)

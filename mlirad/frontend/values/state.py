@@ -15,7 +15,7 @@ from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.value_parts import Renaming, inside
-from mlirad.frontend.values.values import Closure, Entry, Growth, Maybe, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.values import Closure, Entry, Flagged, Growth, Object, Ref, Static, Tuple, Value
 
 # The place of a value: ("frame", number, name), ("temp", position) or ("item", object, position).
 Place = tuple[str | int, ...]
@@ -73,8 +73,8 @@ class State:
         origin: dict[int, int] = {}
 
         def decided(value: Value, other: Value | None) -> Value:
-            if isinstance(value, Maybe):
-                inner = other.value if isinstance(other, Maybe) else other
+            if isinstance(value, Flagged):
+                inner = other.value if isinstance(other, Flagged) else other
                 return dataclasses.replace(value, value=decided(value.value, inner))
             if isinstance(value, Object) and isinstance(other, Object) and value.number not in origin:
                 origin[value.number] = other.number

@@ -22,8 +22,8 @@ from mlirad.frontend.values.values import (
     Bound,
     Buffer,
     Closure,
+    Flagged,
     Lazy,
-    Maybe,
     Object,
     Partial,
     PullbackValue,
@@ -56,7 +56,7 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return (value.function,)
         case Lazy():
             return value.parts if value.used is None else (*value.parts, value.used)
-        case Maybe():
+        case Flagged():
             return (value.value,)
     return ()
 
@@ -85,7 +85,7 @@ def with_parts(value: Value, parts: tuple[Value, ...]) -> Value:
             *rest, used = parts
             assert isinstance(used, Object)
             return Lazy(value.kind, tuple(rest), used)
-        case Maybe():
+        case Flagged():
             return dataclasses.replace(value, value=parts[0])
     return value
 
@@ -141,7 +141,7 @@ class Renaming:
                 return dataclasses.replace(value, residuals=self.expr(value.residuals))
             case Buffer():
                 return Buffer(self.expr(value.contents))
-            case Maybe():
+            case Flagged():
                 return dataclasses.replace(value, flag=self.expr(value.flag), value=self.value(value.value))
             case Static() | Poison():
                 return value

@@ -206,16 +206,21 @@ class Buffer:
 
 
 @dataclass(frozen=True, eq=False)
-class Maybe:
-    """Bound only if the i1 `flag` is true."""
+class Flagged:
+    """A value that is there only if the i1 `flag` is true."""
 
     flag: Expr
     value: Value
 
 
 @dataclass(frozen=True, eq=False)
-class OrNone(Maybe):
-    """None unless the i1 `flag` is true. why: what is raised where a value is needed that is known not to be None."""
+class Maybe(Flagged):
+    """Bound only if the flag is true."""
+
+
+@dataclass(frozen=True, eq=False)
+class OrNone(Flagged):
+    """None unless the flag is true. why: what is raised where a value is needed that is known not to be None."""
 
     why: Poison
 
@@ -234,6 +239,7 @@ Value = (
     | PullbackValue
     | Buffer
     | Maybe
+    | OrNone
     | Poison
 )
 
@@ -296,7 +302,7 @@ class Entry:
 
 def bare(value: Value) -> Value:
     """The value itself, if it may be unbound or None."""
-    while isinstance(value, Maybe):
+    while isinstance(value, Flagged):
         value = value.value
     return value
 
@@ -336,6 +342,6 @@ def kind_of(value: Value) -> str:
             return "a generator"
         case Lazy():
             return f"{'an' if value.kind is enumerate else 'a'} {value.kind.__name__}"
-        case Maybe():
+        case Flagged():
             return kind_of(value.value)
     return "something else"

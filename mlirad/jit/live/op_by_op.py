@@ -112,11 +112,8 @@ class Interpreted:
         """The module that `mlirad.jit` would compile, verified after each stage."""
 
         def build(shares_calls: bool) -> tuple[Built, Signature]:
-            return build_for(
-                *(self.function, asked, leaves, self.options, aliases, captures),
-                shares_calls=shares_calls,
-                keeps_rules=self.keeps_rules,
-            )
+            given = self.function, asked, leaves, self.options, aliases, captures
+            return build_for(*given, shares_calls=shares_calls, keeps_rules=self.keeps_rules)
 
         built, signature = build(True)
         has_shared_calls = built.has_shared_calls  # the module is consumed

@@ -76,7 +76,7 @@ class PickedElements(PointEmitter):
         loops_around(self.builder, self.given.sizes, rows[:-1], self.subscripts, lambda: self._along(rows[-1]))
 
     def _is_along(self, row: int) -> bool:
-        """Whether neighbouring rows are neighbours in memory, but for the elements that are picked."""
+        """Whether neighbouring rows are neighbours in memory; the elements that are picked need not be."""
         others = (each for each in self.given.operands if self.pick.column not in each.dimensions)
         return all(row not in each.dimensions or each.is_unit(row) for each in others)
 

@@ -446,8 +446,7 @@ def reset(x):
 @pytest.mark.parametrize("program", [shortened, shortened_from_a_selection, reset])
 def test_an_array_that_becomes_a_selection_in_a_loop(program: Any) -> None:
     for x in (X, X[:2], X[:0]):
-        if len(x) or program is not reset:
-            assert call(program, x) == program(x)
+        assert call(program, x) == program(x)
 
 
 def test_the_dtype_of_what_is_selected_stays() -> None:

@@ -53,7 +53,7 @@ def loop_over_generator(context: Context, node: ast.For, generator: Lazy, after:
 
     def returned() -> Outcome:
         names = context.state.frames[frame.number]
-        if type(result := names[RESULT]) is Maybe:
+        if isinstance(result := names[RESULT], Maybe):
             names[RESULT] = result.value
         return Outcome({Exit.RETURN: context.state})
 

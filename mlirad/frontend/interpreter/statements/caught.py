@@ -69,8 +69,7 @@ def undecided(context: Context, node: ast.Try, attempt: Attempt, raised: Caught 
 
 def handler_of(context: Context, node: ast.Try, error: EffectOp) -> ast.ExceptHandler | None:
     """The handler that catches what an op raises, if any."""
-    kind = exception_class(error.raises)
-    return next((each for each in node.handlers if _catches(context, each, kind)), None)
+    return _handler_of(context, node, exception_class(error.raises))
 
 
 def _certain(attempt: Attempt) -> Caught | None:
@@ -83,8 +82,8 @@ def _certain(attempt: Attempt) -> Caught | None:
 
 
 def handled(context: Context, node: ast.Try, attempt: Attempt, caught: Caught, outcome: Outcome) -> Outcome:
-    """The outcome if the body raises: that of the handler that catches it, if there is one."""
-    handler = next((each for each in node.handlers if _catches(context, each, caught.kind)), None)
+    """The outcome if the body raises: what the handler that catches it gives, if there is one."""
+    handler = _handler_of(context, node, caught.kind)
     if handler is None:
         if isinstance(caught.again, CompileError):
             raise caught.again
@@ -115,8 +114,8 @@ def _raise_again(context: Context, caught: Caught) -> Exception:
     return Bottom()
 
 
-def _catches(context: Context, handler: ast.ExceptHandler, kind: type[Exception]) -> bool:
-    return issubclass(kind, _kind(context, handler))
+def _handler_of(context: Context, node: ast.Try, kind: type[Exception]) -> ast.ExceptHandler | None:
+    return next((each for each in node.handlers if issubclass(kind, _kind(context, each))), None)
 
 
 def _kind(context: Context, handler: ast.ExceptHandler) -> Kinds:

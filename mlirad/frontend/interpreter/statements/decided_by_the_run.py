@@ -101,7 +101,7 @@ def _if_statement(context: Context, node: ast.Try, first: ast.If, rest: Sequence
 
 
 def _simple_statement(context: Context, node: ast.Try, body: Sequence[ast.stmt], number: int) -> Outcome:
-    """The outcome if the first statement may raise. number: of its ops that may, each of which its value must have."""
+    """The outcome if the first statement may raise. number: how many of its ops may; its value has as many."""
     attempt, first = attempts.begin(context), body[0]
     value = first.value if isinstance(first, _WITH_VALUES) else None
     with context.at(first):

@@ -2,7 +2,7 @@
 
 Reads: ast and the state. Writes: the ops of its body, and of the handlers that may run. Leaves: an Outcome.
 
-If the body certainly raises, as far as the compiler knows, the handler that catches the exception runs. If only the run
+If the compiler knows that the body raises, the handler that catches the exception runs. If only the run
 can tell, the body is run statement by statement, and each one that may raise becomes an if (decided_by_the_run.py).
 """
 

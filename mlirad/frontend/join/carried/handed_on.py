@@ -26,7 +26,7 @@ from mlirad.frontend.join.merge import Merge
 from mlirad.frontend.join.widening import leaves_of
 from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.value_parts import Renaming, with_parts
-from mlirad.frontend.values.values import Maybe, Tuple, Value
+from mlirad.frontend.values.values import Flagged, Tuple, Value
 
 # How often one place is followed. A chain visits a place once; rotating arrays visit it until each place has had them
 # all.
@@ -146,7 +146,7 @@ class Moves:
 
         def changed(place: Place, value: Value) -> Value:
             if place in moved:
-                return dataclasses.replace(value, value=moved[place]) if isinstance(value, Maybe) else moved[place]
+                return dataclasses.replace(value, value=moved[place]) if isinstance(value, Flagged) else moved[place]
             if isinstance(value, Tuple):
                 parts = (changed((*place, index), part) for index, part in enumerate(value.items))
                 return with_parts(value, tuple(parts))

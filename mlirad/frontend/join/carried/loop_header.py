@@ -25,7 +25,7 @@ from mlirad.frontend.values.origins import Mark, Origins, resolved, state_with_o
 from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.value_parts import SIMPLE, parts_of, with_leaves, with_parts
-from mlirad.frontend.values.values import Maybe, Ref, Static, Value, is_number
+from mlirad.frontend.values.values import Flagged, Ref, Static, Value, is_number
 
 # The key of the mark for the number of the iteration.
 INDEX = "index"
@@ -233,7 +233,7 @@ def cells_in(value: Value) -> set[int]:
 
 
 def _without_numbers(value: Value) -> Value:
-    if isinstance(value, Maybe):
+    if isinstance(value, Flagged):
         return _without_numbers(value.value)
     if is_number(value):
         return Static(None)
