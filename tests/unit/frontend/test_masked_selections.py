@@ -10,7 +10,7 @@ import pytest
 from run_frontend import call, is_same
 
 from mlirad.dialect.ops.check import CheckFailed
-from mlirad.errors import CompileError, DTypeError
+from mlirad.errors import CompileError, DTypeError, StaticValueError
 from mlirad.requests.kinds_of_derivatives import Grad
 from mlirad.testing.interpreted import Interpreted
 
@@ -445,8 +445,18 @@ def reset(x):
 
 @pytest.mark.parametrize("program", [shortened, shortened_from_a_selection, reset])
 def test_an_array_that_becomes_a_selection_in_a_loop(program: Any) -> None:
-    for x in (X, X[:2], X[:0]):
+    for x in (X, X[:2]):
         assert call(program, x) == program(x)
+
+
+@pytest.mark.parametrize("program", [shortened, shortened_from_a_selection])
+def test_no_elements_are_left_alone(program: Any) -> None:
+    assert call(program, X[:0]) == 0.0
+
+
+def test_the_least_of_no_elements_is_refused_on_either_path() -> None:
+    with pytest.raises(StaticValueError, match="zero-size array"):
+        call(reset, X[:0])
 
 
 def test_the_dtype_of_what_is_selected_stays() -> None:
