@@ -6,7 +6,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,14 @@ def go_back(context: Context, attempt: Attempt) -> None:
     """Let everything except the ops be as at the beginning of an attempt."""
     del context.active[attempt.depth :]
     context.state, context.frame.live, context.appended = attempt.state.fork(), attempt.live, attempt.appended
+
+
+def ops_since(attempt: Attempt) -> Iterator[Operation]:
+    """The ops of its block since an attempt began."""
+    op = attempt.block.first_op if attempt.last is None else attempt.last.next_op
+    while op is not None:
+        yield op
+        op = op.next_op
 
 
 def findings_of(context: Context) -> Findings:

@@ -131,10 +131,8 @@ def shifted_nest_of(op: Operation) -> ShiftedNest | None:
 
 def _is_exact(op: Operation) -> bool:
     """Whether vectors of any length compute the same digits."""
-    bodies = [region.block for region in op.regions]
-    return all(
-        inner.dialect_name() == arith.Arith.name or isinstance(inner, YieldOp) for b in bodies for inner in b.ops
-    )
+    inside = (inner for region in op.regions for inner in region.block.ops)
+    return all(inner.dialect_name() == arith.Arith.name or isinstance(inner, YieldOp) for inner in inside)
 
 
 def _maps_of(op: Operation) -> list[Dims | None] | None:

@@ -15,7 +15,10 @@ from functools import cache
 from typing import Any
 
 _SPLITS = 8  # each makes two mappings more; other threads may map memory before the linker does
-_MESSAGE = "no memory for compiled code: the process has as many mappings of memory as the system allows it"
+_MESSAGE = (
+    "no memory for compiled code: the process has as many mappings of memory as the system allows it; drop kernels "
+    "that are no longer called, or let the system allow more (vm.max_map_count)"
+)
 
 
 def check_room_for_code() -> None:

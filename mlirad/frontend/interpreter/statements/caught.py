@@ -17,7 +17,7 @@ from mlirad.dialect.core.expr import insert
 from mlirad.dialect.ops.check import EffectOp
 from mlirad.errors import CompileError
 from mlirad.frontend.interpreter import dispatch, storage, variables
-from mlirad.frontend.interpreter.attempts import Attempt
+from mlirad.frontend.interpreter.attempts import Attempt, ops_since
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.outcomes import Outcome
 from mlirad.frontend.join.steering import Bottom
@@ -130,14 +130,7 @@ def _kind(context: Context, handler: ast.ExceptHandler) -> Kinds:
 
 
 def may_raise(context: Context, attempt: Attempt) -> Iterator[EffectOp]:
-    first = attempt.block.first_op if attempt.last is None else attempt.last.next_op
-    return _failing(context, _onward(first), set())
-
-
-def _onward(op: Operation | None) -> Iterator[Operation]:
-    while op is not None:
-        yield op
-        op = op.next_op
+    return _failing(context, ops_since(attempt), set())
 
 
 def _failing(context: Context, ops: Iterable[Operation], seen: set[str]) -> Iterator[EffectOp]:

@@ -218,7 +218,7 @@ def _remove_others(
     context: Context, attempt: Attempt, errors: Sequence[EffectOp], kept: set[int], result: Expr
 ) -> None:
     """Remove the ops since an attempt began that are neither kept nor needed for a result."""
-    for op in reversed(_since(attempt)):
+    for op in reversed(list(attempts.ops_since(attempt))):
         inner = list(op.walk())
         if any(_acts_outside(each) for each in inner):
             raise _refused(context)
@@ -246,15 +246,6 @@ def _acts_outside(op: Operation) -> bool:
     return not op.regions and not is_terminator(op.__class__) and effect_of(op) is Effect.ORDERED
 
 
-def _since(attempt: Attempt) -> list[Operation]:
-    first = attempt.block.first_op if attempt.last is None else attempt.last.next_op
-    found: list[Operation] = []
-    while first is not None:
-        found.append(first)
-        first = first.next_op
-    return found
-
-
 def _remove(op: Operation) -> None:
     op.detach()
     for inner in op.walk():
@@ -263,7 +254,7 @@ def _remove(op: Operation) -> None:
 
 def _stop_derivatives(attempt: Attempt) -> None:
     """Let the test compute with values through which no derivative flows."""
-    ops = _since(attempt)
+    ops = list(attempts.ops_since(attempt))
     if not ops:
         return
     own = {id(inner) for op in ops for inner in op.walk()}
