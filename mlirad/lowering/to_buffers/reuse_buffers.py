@@ -34,7 +34,8 @@ def _reuse(found: Reusable, webs: Webs, written: dict[SSAValue, int], borrowing:
     memory = op.operands[index]
     if not is_empty(memory):
         return False
-    for value in found.dying:
+    # In the memory that a loop carries on, the next trip finds the result where it began.
+    for value in sorted(found.dying, key=lambda value: webs.of(value) is not webs.of(memory)):
         # Memory that a value borrowed belongs to the array once the value is inserted.
         if value not in borrowing and _is_free(value, op) and _is_wise(memory, value, webs, written):
             webs.forget(memory)

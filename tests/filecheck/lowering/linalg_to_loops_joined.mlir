@@ -69,6 +69,135 @@ func.func @after_transposed(%a: memref<24x4xf64>, %b: memref<4x24xf64>, %c: memr
   func.return
 }
 
+// If nothing else reads a product, it is never stored: `out += (a @ b) * w`. The next product reads other memory, so this
+// one is computed after it, where the nest is. Rows are not computed twice, as they would be added twice: the last tile
+// has the last row several times, and stores it from the same sums.
+// CHECK-LABEL: func.func @added
+// CHECK-NOT:   vector.store {{.*}}, %t[
+// CHECK:       vector.load %out[
+// CHECK-NOT:   vector.store {{.*}}, %t[
+// CHECK:       vector.store %{{.*}}, %out[
+// CHECK-NOT:   vector.store {{.*}}, %u[
+// CHECK:       vector.load %other[
+// CHECK-NOT:   vector.store {{.*}}, %u[
+// CHECK:       vector.store %{{.*}}, %other[
+// CHECK-NOT:   vector.store {{.*}}, %u[
+// CHECK:       func.return
+func.func @added(%a: memref<9x4xf64>, %b: memref<4x16xf64>, %w: memref<16xf64>, %out: memref<9x16xf64>,
+                 %d: memref<9x4xf64>, %other: memref<9x16xf64>) {
+  %zero = arith.constant 0.0 : f64
+  %t = memref.alloc() {mlirad.offset = 0 : i64} : memref<9x16xf64>
+  linalg.fill ins(%zero : f64) outs(%t : memref<9x16xf64>)
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>,
+                     affine_map<(i, j, k) -> (i, j)>],
+    iterator_types = ["parallel", "parallel", "reduction"]
+  } ins(%a, %b : memref<9x4xf64>, memref<4x16xf64>) outs(%t : memref<9x16xf64>) {
+  ^bb0(%x: f64, %y: f64, %z: f64):
+    %p = arith.mulf %x, %y : f64
+    %s = arith.addf %z, %p : f64
+    linalg.yield %s : f64
+  }
+  %u = memref.alloc() {mlirad.offset = 1152 : i64} : memref<9x16xf64>
+  linalg.fill ins(%zero : f64) outs(%u : memref<9x16xf64>)
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>,
+                     affine_map<(i, j, k) -> (i, j)>],
+    iterator_types = ["parallel", "parallel", "reduction"]
+  } ins(%d, %b : memref<9x4xf64>, memref<4x16xf64>) outs(%u : memref<9x16xf64>) {
+  ^bb0(%x: f64, %y: f64, %z: f64):
+    %p = arith.mulf %x, %y : f64
+    %s = arith.addf %z, %p : f64
+    linalg.yield %s : f64
+  }
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]
+  } ins(%t, %w : memref<9x16xf64>, memref<16xf64>) outs(%out : memref<9x16xf64>) {
+  ^bb0(%x: f64, %y: f64, %z: f64):
+    %p = arith.mulf %x, %y : f64
+    %s = arith.addf %z, %p : f64
+    linalg.yield %s : f64
+  }
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]
+  } ins(%u, %w : memref<9x16xf64>, memref<16xf64>) outs(%other : memref<9x16xf64>) {
+  ^bb0(%x: f64, %y: f64, %z: f64):
+    %p = arith.mulf %x, %y : f64
+    %s = arith.addf %z, %p : f64
+    linalg.yield %s : f64
+  }
+  func.return
+}
+
+// If the nest after a product changes one of its factors, or another nest before that one does, its result is stored.
+// CHECK-LABEL: func.func @added_to_a_factor
+// CHECK:       vector.fma
+// CHECK:       vector.store %{{.*}}, %t[
+// CHECK:       func.return
+func.func @added_to_a_factor(%a: memref<16x16xf64>, %b: memref<16x16xf64>, %old: memref<16x16xf64>) {
+  %zero = arith.constant 0.0 : f64
+  %t = memref.alloc() {mlirad.offset = 0 : i64} : memref<16x16xf64>
+  linalg.fill ins(%zero : f64) outs(%t : memref<16x16xf64>)
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>,
+                     affine_map<(i, j, k) -> (i, j)>],
+    iterator_types = ["parallel", "parallel", "reduction"]
+  } ins(%a, %b : memref<16x16xf64>, memref<16x16xf64>) outs(%t : memref<16x16xf64>) {
+  ^bb0(%x: f64, %y: f64, %z: f64):
+    %p = arith.mulf %x, %y : f64
+    %s = arith.addf %z, %p : f64
+    linalg.yield %s : f64
+  }
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]
+  } ins(%t : memref<16x16xf64>) outs(%b : memref<16x16xf64>) {
+  ^bb0(%x: f64, %z: f64):
+    %s = arith.addf %z, %x : f64
+    linalg.yield %s : f64
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @factor_is_changed_before
+// CHECK:       vector.fma
+// CHECK:       vector.store %{{.*}}, %t[
+// CHECK:       func.return
+func.func @factor_is_changed_before(%a: memref<16x16xf64>, %b: memref<16x16xf64>, %out: memref<16x16xf64>) {
+  %zero = arith.constant 0.0 : f64
+  %t = memref.alloc() {mlirad.offset = 0 : i64} : memref<16x16xf64>
+  linalg.fill ins(%zero : f64) outs(%t : memref<16x16xf64>)
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>,
+                     affine_map<(i, j, k) -> (i, j)>],
+    iterator_types = ["parallel", "parallel", "reduction"]
+  } ins(%a, %b : memref<16x16xf64>, memref<16x16xf64>) outs(%t : memref<16x16xf64>) {
+  ^bb0(%x: f64, %y: f64, %z: f64):
+    %p = arith.mulf %x, %y : f64
+    %s = arith.addf %z, %p : f64
+    linalg.yield %s : f64
+  }
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]
+  } outs(%b : memref<16x16xf64>) {
+  ^bb0(%z: f64):
+    %s = arith.addf %z, %z : f64
+    linalg.yield %s : f64
+  }
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]
+  } ins(%t : memref<16x16xf64>) outs(%out : memref<16x16xf64>) {
+  ^bb0(%x: f64, %z: f64):
+    %s = arith.addf %z, %x : f64
+    linalg.yield %s : f64
+  }
+  func.return
+}
+
 // An array that only a product with few columns reads is not stored: its elements are computed where they are read.
 // Lanes behind the end are zeros, whatever the nest makes of them.
 // CHECK-LABEL: func.func @before

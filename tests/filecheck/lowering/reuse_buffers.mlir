@@ -76,3 +76,24 @@ func.func public @into_result(%M: tensor<4x4xf64>, %v: tensor<4xf64>) -> tensor<
   %e = nd.tanh %t : tensor<4xf64>
   func.return %e : tensor<4xf64>
 }
+
+// p dies with the sum of p and what a loop carries. The sum stands where the next trip looks for it: the loop need not
+// alternate between two buffers.
+//
+// CHECK-LABEL: func.func public @carried
+// CHECK:         scf.for %i = %c0 to %n step %c1 : i64 {
+// CHECK:           linalg.generic {{.*}} ins(%p, %start : {{.*}}) outs(%start :
+// CHECK:         func.return
+func.func public @carried(%a: tensor<3x3xf64>, %b: tensor<3x3xf64>) -> tensor<3x3xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %n = nd.constant {value = 9 : i64} : i64
+  %zero = nd.constant {value = 0.0 : f64} : f64
+  %start = nd.full %zero : f64 to tensor<3x3xf64>
+  %end = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %start) -> (tensor<3x3xf64>) : i64 {
+    %p = nd.contract "ik,kj->ij" %a, %b : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
+    %next = nd.add %p, %sum : tensor<3x3xf64>
+    scf.yield %next : tensor<3x3xf64>
+  }
+  func.return %end : tensor<3x3xf64>
+}

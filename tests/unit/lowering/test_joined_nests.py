@@ -25,6 +25,18 @@ def dots(x, weights, surface):
     return (x / weights) @ surface.T
 
 
+def added(transforms, surface, weights):
+    """Sums of products that are never stored; the last array is changed while others are computed."""
+    positions = np.zeros((transforms.shape[1], surface.shape[1]), transforms.dtype)
+    others = np.ones_like(positions)
+    for bone in range(len(transforms)):
+        moved = transforms[bone] @ surface
+        turned = transforms[bone][::-1] @ surface
+        positions += moved * weights[bone]
+        others -= turned * weights[bone]
+    return positions, others
+
+
 def numbers(*shape: int, dtype: Any = np.float64) -> np.ndarray[Any, Any]:
     return RNG.integers(1, 5, shape).astype(dtype)
 
@@ -44,3 +56,20 @@ def test_factors_are_computed_where_they_are_read(n: int) -> None:
         given = [numbers(*shape, dtype=dtype) for shape in ((3, n), (n,), (2, n))]
         given[1] = np.asarray(2.0, dtype) ** given[1]  # exact sums
         np.testing.assert_array_equal(mlirad.jit(dots)(*given), dots(*given))
+
+
+@pytest.mark.parametrize("n", [1, 16, 35])
+def test_sums_of_products_are_added_to_in_place(n: int) -> None:
+    """Each row is added to once, also where the last rows are fewer than a tile's. Integers: all sums are exact."""
+    for rows, dtype in ((13, np.float32), (20, np.float64)):
+        given = [numbers(*shape, dtype=dtype) for shape in ((3, rows, 4), (4, n), (3, n))]
+        for found, expected in zip(mlirad.jit(added)(*given), added(*given), strict=True):
+            np.testing.assert_array_equal(found, expected)
+        tangents = [numbers(*each.shape, dtype=dtype) for each in given]
+        _, moved = mlirad.jvp(added, tuple(given), tuple(tangents))
+        ahead = added(*[x + t for x, t in zip(given, tangents, strict=True)])  # cubic: third differences are exact
+        behind = added(*[x - t for x, t in zip(given, tangents, strict=True)])
+        far, near = (added(*[x + s * t for x, t in zip(given, tangents, strict=True)]) for s in (2, -2))
+        for k in range(2):
+            slope = (8 * (ahead[k] - behind[k]) - (far[k] - near[k])) / 12
+            np.testing.assert_allclose(moved[k], slope, rtol=1e-5 if dtype == np.float32 else 1e-12)

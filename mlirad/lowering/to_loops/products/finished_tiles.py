@@ -7,6 +7,7 @@ the nest. Leaves: other products, and those with long sums, beside which a nest 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
@@ -26,13 +27,17 @@ class FinishedTiles(ContractionEmitter):
     def __init__(
         self, contraction: Contraction, nest: Nest, vector_bytes: int, builder: LoopBuilder, after: JoinedNest
     ):
-        super().__init__(contraction, nest, vector_bytes, builder, is_first=True)
+        changed = contraction if after.output is None else replace(contraction, c=after.output)
+        super().__init__(changed, nest, vector_bytes, builder, is_first=True)
         self.after = after
 
     @staticmethod
     def is_for(product: Contraction, nest: Nest, lanes: int) -> bool:
         _, columns, depth = product.extents(nest)
         return isinstance(depth, int) and depth <= _SHORT and not (isinstance(columns, int) and columns < lanes)
+
+    def _latest_tile(self) -> int | None:
+        return super()._latest_tile() if self.after.output is None else None  # what changes may be changed only once
 
     def _result(self, total: SSAValue, point: Mapping[int, Index], mask: SSAValue | None) -> SSAValue:
         return self.after.vector(self.builder, {**self.subscripts, **point}, self.lanes, mask, total)

@@ -4,25 +4,27 @@ Reads: nests on memrefs. Writes: their bodies, on the vectors of a tile. Leaves:
 types of elements, whose vectors are best chosen for themselves.
 
 A nest *before* a product fills an array that only the product reads, as its first factor. A nest *after* it changes the
-result in place. Between the two nothing reads or writes memory, but a fill with zeros that the product needs.
+result in place, or another array if nothing else reads the result, as in `out += (a @ b) * w`. Products are computed
+where the nest is: between the two, other nests may use other memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.dialects import memref
+from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import AnyFloat, IntegerAttr, IntegerType, MemRefType
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from mlirad.analysis.loops import yields
 from mlirad.lowering.loop_body import SCALAR_ONLY, body_of, evaluate
 from mlirad.lowering.loop_builder import Index, LoopBuilder, vector_of
 from mlirad.lowering.to_buffers.plan_arena import OFFSET
-from mlirad.lowering.to_buffers.row_nests import MEMREF_VIEWS, base_of, bytes_of_memref
+from mlirad.lowering.to_buffers.row_nests import MEMREF_VIEWS, base_of, bytes_of_memref, loads_elsewhere
 from mlirad.lowering.to_loops.loop_nest import Operand, nest_of
 from mlirad.lowering.to_loops.products.shared_tiles import is_product
 
@@ -34,13 +36,14 @@ _CHEAP = 16
 class JoinedNest:
     """A nest whose points are computed in a product's tiles.
 
-    along: the product's dimension along which a tile has vectors. inputs: in the product's dimensions; None for the
-    array that need not be stored.
+    along: the product's dimension along which a tile has vectors. inputs and output: in the product's dimensions; None
+    for the array between the two.
     """
 
     op: GenericOp
     along: int
     inputs: tuple[Operand | None, ...]
+    output: Operand | None
 
     def vector(
         self,
@@ -50,7 +53,7 @@ class JoinedNest:
         mask: SSAValue | None,
         element: SSAValue | None = None,
     ) -> SSAValue:
-        """The results at the points from `here` on. element: of the array that is not stored."""
+        """The results at the points from `here` on. element: of the array between the nest and the product."""
 
         def read(operand: Operand | None) -> SSAValue:
             if operand is None:
@@ -64,8 +67,9 @@ class JoinedNest:
             return builder.load(operand.value, place, lanes, mask)
 
         block = self.op.body.block
-        old = block.args[-1] if element is None else element
-        (result,) = evaluate(builder, block, [*map(read, self.inputs), old], _without_index, lanes)
+        old = block.args[-1]
+        values = [*map(read, self.inputs), read(self.output) if old.first_use is not None else old]
+        (result,) = evaluate(builder, block, values, _without_index, lanes)
         wide = vector_of(block.args[-1].type, lanes)
         return result if result.type == wide else builder.splat(result, lanes)
 
@@ -77,22 +81,30 @@ class NestsBeside:
     before: GenericOp | None = None
     after: GenericOp | None = None
 
+    @property
+    def left(self) -> NestsBeside:
+        """Those that no other product has computed."""
+        before, after = (each if each is not None and each.parent else None for each in (self.before, self.after))
+        return NestsBeside(before, after)
+
 
 def joined(nest: GenericOp | None, operand: Operand, along: int, builder: LoopBuilder) -> JoinedNest | None:
     """The nest in the dimensions of a product; `operand` is the product's array between the two. None if there is no
     nest, or if its operands are not contiguous along the tile's vectors."""
-    if nest is None or operand.value is not nest.outputs[0]:
+    if nest is None or operand.value not in nest.operands:
         return None
-    inputs: list[Operand | None] = []
-    for each in nest_of(nest, builder).inputs:
+    found: list[Operand | None] = []
+    loops = nest_of(nest, builder)
+    for each in (*loops.inputs, *loops.outputs):
         if each.value is operand.value:
-            inputs.append(None)
+            found.append(None)
             continue
         each = replace(each, subscripts=tuple([s.put(lambda d: operand.subscripts[d]) for s in each.subscripts]))
         if along in each.dimensions and not each.is_unit(along):
             return None
-        inputs.append(each)
-    return JoinedNest(nest, along, tuple(inputs))
+        found.append(each)
+    *inputs, output = found
+    return JoinedNest(nest, along, tuple(inputs), output)
 
 
 # --- neighbours -------------------------------------------------------------------------------------------------------
@@ -107,9 +119,15 @@ def nests_beside(product: Operation) -> NestsBeside | None:
 
 
 def _nest_after(product: GenericOp) -> GenericOp | None:
-    """The nest that changes a product's result in place, if it is the next to use memory."""
-    nest, result = _next(product.next_op, lambda op: op.next_op), product.outputs[0]
-    if not isinstance(nest, GenericOp) or not _is_elementwise(nest) or nest.outputs[0] is not result:
+    """The next nest to use memory, if it changes a product's result in place, or is the only one to read it."""
+    result = product.outputs[0]
+    nest = _next(product.next_op, lambda op: op.next_op)
+    while isinstance(nest, GenericOp | FillOp) and result not in nest.operands and _may_come_first(nest, product):
+        nest = _next(nest.next_op, lambda op: op.next_op)
+    if not isinstance(nest, GenericOp) or not _is_elementwise(nest):
+        return None
+    (output,) = nest.outputs
+    if output is not result and not (_is_read_once(result, product, nest) and _are_all_apart(product.inputs, output)):
         return None
     memory = _viewed(result)
     for value, map in zip(nest.inputs, nest.indexing_maps, strict=False):
@@ -117,6 +135,20 @@ def _nest_after(product: GenericOp) -> GenericOp | None:
         if not is_same and isinstance(value.type, MemRefType) and _viewed(value) is memory:
             return None
     return nest
+
+
+def _may_come_first(other: GenericOp | FillOp, product: GenericOp) -> bool:
+    """Whether a product may be computed after a nest that follows it."""
+    (result,) = product.outputs
+    is_apart = all(_are_all_apart(product.inputs, output) for output in other.outputs)
+    return is_apart and _are_all_apart(other.operands, result) and not loads_elsewhere(other)
+
+
+def _is_read_once(result: SSAValue, product: GenericOp, nest: GenericOp) -> bool:
+    """Whether only this nest reads an array: one of its own, which only the product and a fill before it write."""
+    users = {use.operation for use in result.uses}
+    is_its_own = isinstance(result.owner, memref.AllocOp) and result in nest.inputs
+    return is_its_own and all(op in (product, nest) or isinstance(op, FillOp) for op in users)
 
 
 def _nest_before(product: GenericOp) -> GenericOp | None:
@@ -134,8 +166,7 @@ def _nest_before(product: GenericOp) -> GenericOp | None:
     is_its_own = isinstance(factor.owner, memref.AllocOp) and factor.uses.get_length() == 2
     if not is_its_own or factor not in product.inputs or nest.body.block.args[-1].uses.get_length():
         return None
-    reads = [value for value in nest.inputs if isinstance(value.type, MemRefType)]
-    return nest if all(_are_apart(value, result) for value in reads) else None
+    return nest if _are_all_apart(nest.inputs, result) else None
 
 
 def _next(op: Operation | None, step: Callable[[Operation], Operation | None]) -> Operation | None:
@@ -175,12 +206,27 @@ def _viewed(value: SSAValue) -> SSAValue:
     return value
 
 
+def _are_all_apart(values: Sequence[SSAValue], other: SSAValue) -> bool:
+    return all(_are_apart(value, other) for value in values if isinstance(value.type, MemRefType))
+
+
 def _are_apart(one: SSAValue, other: SSAValue) -> bool:
     """Whether two memrefs are known to have no bytes in common, even if one is no longer read."""
-    bases = base_of(one), base_of(other)
-    if None in bases or bases[0] is bases[1]:
+    return all(_are_bases_apart(base_of(a), base_of(b)) for a in _sources(one) for b in _sources(other))
+
+
+def _sources(value: SSAValue) -> list[SSAValue]:
+    """The memrefs of which a value is one: more than one after a branch."""
+    value = _viewed(value)
+    if not (isinstance(value, OpResult) and isinstance(value.op, scf.IfOp)):
+        return [value]
+    return [source for region in value.op.regions for source in _sources(yields(region.block)[value.index])]
+
+
+def _are_bases_apart(one: SSAValue | None, other: SSAValue | None) -> bool:
+    if one is None or other is None or one is other:
         return False
-    places = [_bytes_in_arena(base) for base in bases if base is not None and isinstance(base.owner, memref.AllocOp)]
+    places = [_bytes_in_arena(base) for base in (one, other) if isinstance(base.owner, memref.AllocOp)]
     if len(places) < 2:
         return None not in places
     first, second = places
