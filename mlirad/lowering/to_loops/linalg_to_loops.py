@@ -53,8 +53,6 @@ from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS, SmallNests
 from mlirad.lowering.to_loops.vectorize import NestEmitter
 from mlirad.xdsl_support.traversal import ops_inside
 
-_LARGE = 1 << 12
-"""From so many elements on, writing and reading a result takes longer than compiling tiles of its own is worth."""
 _FEWEST_CLEARED, _MOST_CLEARED = MOST_ELEMENTS + 1, 1 << 23
 
 
@@ -259,10 +257,12 @@ class _Lowering:
         if FewColumns.is_for(product, nest, self.vector_bytes):
             is_once = product.a.dimensions.issuperset(product.others)  # each element is computed once
             self.before = joined(self.beside.before, product.a, product.k, self.builder) if is_once else None
-        elif clear is not None and (self.shared is None or not self.shared.is_many or prod(product.c.shape) >= _LARGE):
+        elif clear is not None:
             lanes = self.vector_bytes // itemsize(product.c.element)
-            may_finish = FinishedTiles.is_for(product, nest, lanes) and needs_no_clear(product, nest, DEPTH, True)
-            self.after = joined(self.beside.after, product.c, product.j, self.builder) if may_finish else None
+            is_one_of_many = self.shared is not None and self.shared.is_many
+            may_finish = FinishedTiles.is_for(product, nest, lanes, is_one_of_many)
+            if may_finish and needs_no_clear(product, nest, DEPTH, True):
+                self.after = joined(self.beside.after, product.c, product.j, self.builder)
 
     def _emit(self, part: MatchedNest) -> None:
         nest, body, product, windows = part.nest, part.body, part.product, part.windows

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -17,8 +18,10 @@ from mlirad.lowering.to_loops.products.joined_nests import JoinedNest
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
 
-_SHORT = 32
-"""Sums of at most so many steps take no more time than writing and reading the result."""
+_SHORT, _VERY_SHORT = 32, 8
+"""Sums of at most so many steps take no more time, or much less time, than writing and reading the result."""
+_LARGE = 1 << 12
+"""The fewest elements for which tiles are worth compiling."""
 
 
 class FinishedTiles(ContractionEmitter):
@@ -32,9 +35,15 @@ class FinishedTiles(ContractionEmitter):
         self.after = after
 
     @staticmethod
-    def is_for(product: Contraction, nest: Nest, lanes: int) -> bool:
+    def is_for(product: Contraction, nest: Nest, lanes: int, is_one_of_many: bool) -> bool:
+        """Whether tiles may compute the next nest. is_one_of_many: whether most products share tiles, so that tiles of
+        its own are compiled for this one."""
         _, columns, depth = product.extents(nest)
-        return isinstance(depth, int) and depth <= _SHORT and not (isinstance(columns, int) and columns < lanes)
+        if not isinstance(depth, int) or (isinstance(columns, int) and columns < lanes):
+            return False
+        if is_one_of_many:
+            return depth <= _VERY_SHORT and prod(product.c.shape) >= _LARGE
+        return depth <= _SHORT
 
     def _latest_tile(self) -> int | None:
         return super()._latest_tile() if self.after.output is None else None  # what changes may be changed only once
