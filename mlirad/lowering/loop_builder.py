@@ -42,8 +42,6 @@ _Result = TypeVar("_Result")
 
 
 Index = int | SSAValue
-
-
 """A subscript or a size: a number, or a value of type index."""
 
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 Argnums = int | str | tuple[int | str, ...]
-
-
 """The arguments to differentiate with respect to, by number or name; a single one gives a gradient, not a tuple."""
 
 

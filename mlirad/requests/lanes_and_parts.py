@@ -17,8 +17,6 @@ class AxesByKey:
 
 
 Axes = int | None | tuple[Any, ...] | AxesByKey
-
-
 """The axis of the lanes in every array of a pytree; for a container, the axes of its items; None: no axis."""
 
 

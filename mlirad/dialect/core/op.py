@@ -317,21 +317,15 @@ NdOpT = TypeVar("NdOpT", bound=NdOp)
 
 
 _OF_ONE_RESULT = ("contents", "implied", "integer", "is_finite", "part_of", "resized", "subset")
-
-
 """The questions about an op's only result. Verbs ask them about a value's origin: an op with several results has no
 answer."""
 
 
 DIALECTS = ("nd", "ad")
-
-
 """The dialects of mlirad. Ops of other dialects belong to a target."""
 
 
 _classes: list[type[NdOp]] = []
-
-
 """Every class accepted by `@op`."""
 
 

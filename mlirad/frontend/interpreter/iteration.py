@@ -49,8 +49,6 @@ from mlirad.library.spells import is_in_library
 _INT64 = np.dtype(np.int64)
 _SEQUENCES = (str, range, tuple, bytes)
 DICT_KEYS, DICT_VALUES, DICT_ITEMS = type({}.keys()), type({}.values()), type({}.items())
-
-
 """The views of a dict: `Lazy` values of these kinds show its present items."""
 ITERATOR = type(iter([]))
 """The kind of `iter`'s results."""

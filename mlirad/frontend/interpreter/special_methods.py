@@ -36,8 +36,6 @@ BINARY: Mapping[type[ast.operator], str] = {
     ast.LShift: "lshift",
     ast.RShift: "rshift",
 }
-
-
 """Maps the names of operators to the names of their methods."""
 
 

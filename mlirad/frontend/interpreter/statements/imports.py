@@ -17,8 +17,6 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.values import Value
 
 _QUIET = ("numpy", "scipy")
-
-
 """Packages, besides Python's own, with modules that may be imported for the first time while a function is compiled."""
 
 

@@ -30,8 +30,6 @@ from mlirad.library.spells import is_in_library
 from mlirad.raised_exceptions import name_of_exception
 
 _PLACES = 2
-
-
 """The most run-time numbers in a message."""
 
 

@@ -21,8 +21,6 @@ from mlirad.frontend.values import affine, sizes
 from mlirad.frontend.values.sizes import TRACED, Dim, Pattern, Shape, Size
 
 UNKNOWN_STRIDE = 2**40
-
-
 """Strides this large mean only that the array is neither C- nor F-contiguous."""
 
 

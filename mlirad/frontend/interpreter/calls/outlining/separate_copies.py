@@ -24,8 +24,6 @@ from mlirad.frontend.values.views.view_steps import WHOLE, Affine
 Memory = frozenset[Hashable]
 _ANY: Memory = frozenset({"any"})
 COPY = "$copy "
-
-
 """The prefix of the copies' names in frame 0."""
 
 
