@@ -58,6 +58,8 @@ class SparseDerivative:
 
     def __init__(self, function: Callable[..., Any], argnum: int, sparsity: Any, is_hessian: bool, options: Options):
         self._name = name_of(function)
+        if isinstance(sparsity, str) and sparsity != FIND:
+            raise ValueError(f"sparsity is {FIND!r} or a pattern (a sparse matrix, a 2-d array), not {sparsity!r}")
         self._argnum, self._sparsity, self._is_hessian = argnum, sparsity, is_hessian
         self._of_paths, self._of_sums = _kernels(function, is_hessian, options)
         self._plans: dict[Hashable, Plan] = {}

@@ -277,6 +277,8 @@ def test_bad_arguments() -> None:
         mlirad.jacobian(lambda x: x * x, argnums=(0, 1))  # pyright: ignore[reportArgumentType]  # what is tested
     with pytest.raises(TypeError, match="called with 1 arguments"):
         mlirad.jacobian(lambda x: x * x, argnums=1)(x)
+    with pytest.raises(ValueError, match=r"sparsity is 'find' or a pattern .*, not 'band'"):
+        mlirad.jacobian(lambda x: x * x, sparsity="band")
     with pytest.raises(TypeError, match="without aux"):
         mlirad.hessian(lambda x: (x.sum(), x), has_aux=True, sparsity="find")
 
