@@ -34,7 +34,7 @@ def product(a, b):
 
 
 def numba_gradient():
-    import numba  # pyright: ignore[reportMissingImports]  # optional
+    import numba
 
     def gradient(x, y):
         result = np.empty_like(x)
@@ -46,7 +46,7 @@ def numba_gradient():
 
 
 def numba_product():
-    import numba  # pyright: ignore[reportMissingImports]  # optional
+    import numba
 
     def multiply(a, b):
         result = np.zeros((a.shape[0], b.shape[1]))
@@ -99,8 +99,8 @@ def gradients():
         yield name, size, loss, 0, arguments
 
 
-def print_gradients(rounds=3, calls=7):
-    """By the clock: the shortest median of some rounds. Those that gain least come first."""
+def print_gradients():
+    """By the clock: the shortest median of three rounds. Those that gain least come first."""
     lines: list[tuple[float, str]] = []
     for name, size, loss, argnums, arguments in gradients():
         one = mlirad.grad(loss, argnums)
@@ -108,7 +108,7 @@ def print_gradients(rounds=3, calls=7):
         for wanted, found in zip(_arrays(one(*arguments)), _arrays(shared(*arguments)), strict=True):
             tolerance = 1e-4 if wanted.dtype == np.float32 else 1e-9
             np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * np.max(np.abs(wanted)))
-        medians = [[_median(function, arguments, calls) for function in (one, shared)] for _ in range(rounds)]
+        medians = [[_median(function, arguments) for function in (one, shared)] for _ in range(3)]
         alone, together = map(min, zip(*medians, strict=True))
         gain = alone / together
         lines.append((gain, f"  {name:20s} {size:12,} {1e3 * alone:9.2f} ms  {1e3 * together:9.2f} ms   {gain:9.2f}"))
@@ -122,9 +122,9 @@ def _arrays(result):
     return list(listed) if isinstance(result, dict | tuple) else [result]
 
 
-def _median(function, arguments, calls):
+def _median(function, arguments):
     times = []
-    for _ in range(calls):
+    for _ in range(7):
         start = time.perf_counter()
         function(*arguments)
         times.append(time.perf_counter() - start)

@@ -78,27 +78,23 @@ def ask_jvp(
     return function(module, name, [*primals, *tangents], body, "public")
 
 
-def ask_forward(
-    module: ModuleOp, name: str, callee: func.FuncOp, wrt: Sequence[int], outs: Sequence[int] = (0,)
-) -> func.FuncOp:
-    """A public function `name(primals)` that returns the results and the residuals."""
+def ask_forward(module: ModuleOp, name: str, callee: func.FuncOp, wrt: Sequence[int]) -> func.FuncOp:
+    """A public function `name(primals)` that returns the result of a callee, and the residuals."""
 
     def body(*given: Expr) -> Values:
-        op = insert(ForwardOp.of(callee, [expr.value for expr in given], (), wrt, outs))
+        op = insert(ForwardOp.of(callee, [expr.value for expr in given], (), wrt, (0,)))
         return [Expr(result) for result in op.results]
 
-    return function(module, name, ForwardOp.signature(callee, wrt, outs)[0], body, "public")
+    return function(module, name, ForwardOp.signature(callee, wrt, (0,))[0], body, "public")
 
 
-def ask_pullback(
-    module: ModuleOp, name: str, callee: func.FuncOp, wrt: Sequence[int], outs: Sequence[int] = (0,)
-) -> func.FuncOp:
-    """A public function `name(residuals, cotangents)` that returns the cotangents of `wrt`."""
-    residuals, cotangents, _ = PullbackOp.signature(callee, wrt, outs)
+def ask_pullback(module: ModuleOp, name: str, callee: func.FuncOp, wrt: Sequence[int]) -> func.FuncOp:
+    """A public function `name(residuals, cotangent)` that returns the cotangents of `wrt`."""
+    residuals, cotangents, _ = PullbackOp.signature(callee, wrt, (0,))
 
     def body(*given: Expr) -> Values:
         values = [expr.value for expr in given]
-        op = insert(PullbackOp.of(callee, values[:1], values[1:], wrt, outs))
+        op = insert(PullbackOp.of(callee, values[:1], values[1:], wrt, (0,)))
         return [Expr(result) for result in op.results]
 
     return function(module, name, [*residuals, *cotangents], body, "public")

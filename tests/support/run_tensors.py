@@ -32,7 +32,6 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mlirad.dialect.core.types import to_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
-ARENA_BASE = 64
 
 
 class CheckFailed(Exception):

@@ -35,7 +35,6 @@ class Soc:
     l0_alignment: int = 512  # [spec] for L0C; [docs] for L0A and L0B, and 64 for L0C
 
     repeat_bytes: int = 256  # [docs] what a vector instruction computes in one repeat
-    max_repeats: int = 255  # [docs] repeats of one instruction
     event_ids: int = 6  # [docs] ids 0...7 of each pair of pipes; 6 and 7 are reserved
 
     cube_clock_hz: float = 1.85e9  # [tools]

@@ -113,12 +113,10 @@ def is_same(got: Any, want: Any, size: float = 0.0, is_coarse: bool = False, hal
     return np.allclose(one, other, rtol=coarse, atol=atol, equal_nan=True)
 
 
-def judged_derivatives(
-    losses: Sequence[Loss], orders: Sequence[str] = ORDERS, seed: int = 0
-) -> list[dict[str, Verdict]]:
+def judged_derivatives(losses: Sequence[Loss], orders: Sequence[str] = ORDERS) -> list[dict[str, Verdict]]:
     """Verdicts on the derivatives of losses, by order: "reverse", "forward" and "second"."""
     with np.errstate(all="ignore"):
-        directions = {loss: _direction(loss, seed + number) for number, loss in enumerate(losses)}
+        directions = {loss: _direction(loss, number) for number, loss in enumerate(losses)}
         gradients = packed.gradients(losses)
         tangents = packed.tangents(losses, directions)
         second = packed.second_derivatives(losses, directions) if "second" in orders else [None] * len(losses)
