@@ -30,13 +30,13 @@ def gradient(x):
 
 
 def numba_of(function):
-    import numba  # pyright: ignore[reportMissingImports]  # optional
+    import numba
 
     return numba.njit(function)
 
 
 def jax_of(function):
-    import jax  # pyright: ignore[reportMissingImports]  # optional
+    import jax
 
     jax.config.update("jax_enable_x64", True)
     compiled = jax.jit(function)
@@ -74,7 +74,7 @@ def main() -> int:
 def gradients(x):
     found = {"mlirad": partial(warmed(mlirad.grad(gradient), x), x)}
     if has("jax"):
-        import jax  # pyright: ignore[reportMissingImports]  # optional
+        import jax
 
         found["JAX"] = partial(jax_of(jax.grad(lambda x: jax.numpy.sum(jax.numpy.sin(x) * x))), x)
     return found

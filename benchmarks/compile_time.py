@@ -85,15 +85,15 @@ def model(numpy: Any = np) -> Callable[..., Any]:
 
 
 def of_jax_model(*arguments: Any) -> object:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     return jax.block_until_ready(jax.jit(jax.grad(model(jnp), argnums=(0, 1, 2)))(*arguments))
 
 
 def of_jax_tiny(x: Any) -> object:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     return jax.block_until_ready(jax.jit(jax.grad(lambda x: jnp.sum(jnp.sin(x) * x)))(x))
 

@@ -42,7 +42,7 @@ def compiled(stride: int, padding: int, groups: int) -> tuple[Any, Any]:
 
 def torch_contenders(x: np.ndarray, w: np.ndarray, r: np.ndarray, options: Any) -> tuple[Any, Any]:
     """The value and both gradients by PyTorch."""
-    import torch  # pyright: ignore[reportMissingImports]  # optional
+    import torch
 
     torch.set_num_threads(1)
     stride, padding, groups = options

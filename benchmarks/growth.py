@@ -56,7 +56,7 @@ def prepare_numba(program: ModuleType, arguments: tuple[Any, ...]) -> Work:
 
 
 def jax_gradient(program: ModuleType) -> Callable[..., Any]:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
+    import jax
 
     jax.config.update("jax_enable_x64", True)
     statics = tuple(k for k, each in enumerate(program.arguments(program.SIZES[0])) if isinstance(each, int))

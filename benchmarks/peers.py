@@ -77,7 +77,7 @@ def of_mlirad(program: ModuleType, arguments: Sequence[Any], is_fast: bool = Fal
 def of_jax(program: ModuleType, arguments: Sequence[Any]) -> Work | None:
     if not has("jax") or getattr(program, "jax_loss", None) is None:
         return None
-    import jax  # pyright: ignore[reportMissingImports]  # optional
+    import jax
 
     jax.config.update("jax_enable_x64", True)
     statics = tuple(k for k, each in enumerate(arguments) if isinstance(each, int))
@@ -88,7 +88,7 @@ def of_jax(program: ModuleType, arguments: Sequence[Any]) -> Work | None:
 def of_torch(program: ModuleType, arguments: Sequence[Any]) -> Work | None:
     if not has("torch") or not hasattr(program, "torch_loss"):
         return None
-    import torch  # pyright: ignore[reportMissingImports]  # optional
+    import torch
 
     torch.set_num_threads(1)
     loss = program.torch_loss()

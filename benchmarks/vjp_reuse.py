@@ -28,8 +28,8 @@ def weighted(x, weights):
 
 
 def jax_pullback(x):
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     jax.config.update("jax_enable_x64", True)
 

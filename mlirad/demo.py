@@ -69,8 +69,8 @@ def numpy_gradient(params: Parameters, images: Array, labels: Array) -> tuple[An
 
 def jax_gradient() -> Gradient:
     """The same by JAX, compiled, in double precision."""
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     jax.config.update("jax_enable_x64", True)
 

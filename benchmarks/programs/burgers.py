@@ -61,8 +61,8 @@ def adjoint(x, sweeps):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     def loss(x, sweeps):
         def step(_, a):

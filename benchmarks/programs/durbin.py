@@ -75,8 +75,8 @@ def adjoint(r):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     def loss(r):
         numbers = jnp.arange(r.size)

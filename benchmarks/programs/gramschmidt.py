@@ -75,8 +75,8 @@ def adjoint(matrix):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     def loss(matrix):
         numbers = jnp.arange(matrix.shape[1])

@@ -209,7 +209,7 @@ def adjoint(pose, parents, relative, inverse, surface, weights, points, seen):
 
 def jax_loss() -> Callable[..., Any]:
     """The loop over the bones is unrolled, and their products are one."""
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax.numpy as jnp
 
     def bent(x, z):
         cx, sx, cz, sz = jnp.cos(x), jnp.sin(x), jnp.cos(z), jnp.sin(z)

@@ -92,8 +92,8 @@ def adjoint(rates, first, h, steps):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     def loss(rates, first, h, steps):
         def slope(s):

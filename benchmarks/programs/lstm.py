@@ -80,8 +80,8 @@ def adjoint(w, u, b, x):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     def loss(w, u, b, x):
         def step(state, row):
@@ -99,7 +99,7 @@ def jax_loss() -> Callable[..., Any]:
 
 
 def torch_loss() -> Callable[..., Any]:
-    import torch  # pyright: ignore[reportMissingImports]  # optional
+    import torch
 
     def loss(w, u, b, x):
         h = c = x.new_zeros((x.shape[1], HIDDEN))

@@ -41,8 +41,8 @@ def adjoint(x, c):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     def loss(x, c):
         def step(i, y):

@@ -50,8 +50,8 @@ def adjoint(lower, b):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     def loss(lower, b):
         def row(x, i):

@@ -48,13 +48,13 @@ def adjoint(q, k, v, w):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     return lambda q, k, v, w: jnp.sum((jax.nn.softmax(q @ k.T / np.sqrt(WIDTH)) @ v) * w)
 
 
 def torch_loss() -> Callable[..., Any]:
-    import torch  # pyright: ignore[reportMissingImports]  # optional
+    import torch
 
     return lambda q, k, v, w: torch.sum((torch.softmax(q @ k.T / np.sqrt(WIDTH), 1) @ v) * w)

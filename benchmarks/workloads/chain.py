@@ -48,12 +48,12 @@ void gradient(long n, const double *x, double *g) {
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax.numpy as jnp
 
     return lambda x: jnp.sum(jnp.exp(-x * x) * jnp.sin(3 * x) + jnp.tanh(x))
 
 
 def torch_loss() -> Callable[..., Any]:
-    import torch  # pyright: ignore[reportMissingImports]  # optional
+    import torch
 
     return lambda x: torch.sum(torch.exp(-x * x) * torch.sin(3 * x) + torch.tanh(x))

@@ -79,8 +79,8 @@ def adjoint(filters, images, wanted):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     def loss(filters, images, wanted):
         y = jax.lax.conv(images, filters, (1, 1), "SAME") - wanted
@@ -90,7 +90,7 @@ def jax_loss() -> Callable[..., Any]:
 
 
 def torch_loss() -> Callable[..., Any]:
-    import torch  # pyright: ignore[reportMissingImports]  # optional
+    import torch
 
     def loss(filters, images, wanted):
         y = torch.nn.functional.conv2d(images, filters, padding=1) - wanted

@@ -41,8 +41,8 @@ def adjoint(scores, labels):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     def loss(scores, labels):
         return -jnp.mean(jax.nn.log_softmax(scores)[jnp.arange(labels.shape[0]), labels])
@@ -51,6 +51,6 @@ def jax_loss() -> Callable[..., Any]:
 
 
 def torch_loss() -> Callable[..., Any]:
-    import torch  # pyright: ignore[reportMissingImports]  # optional
+    import torch
 
     return torch.nn.functional.cross_entropy

@@ -82,8 +82,8 @@ def adjoint(ex0, ey0, hz0, fict, steps):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     def loss(ex, ey, hz, fict, steps):
         def step(t, fields):

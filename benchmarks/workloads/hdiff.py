@@ -105,7 +105,7 @@ def adjoint(x, coeff):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax.numpy as jnp
 
     def loss(in_field, coeff):
         out_field = diffused(jnp, in_field, coeff)

@@ -57,8 +57,8 @@ def adjoint(x, sweeps):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     def loss(x, sweeps):
         def sweep(_, a):
@@ -72,7 +72,7 @@ def jax_loss() -> Callable[..., Any]:
 
 
 def torch_loss() -> Callable[..., Any]:
-    import torch  # pyright: ignore[reportMissingImports]  # optional
+    import torch
 
     def loss(x, sweeps):
         a = x

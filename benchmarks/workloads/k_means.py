@@ -40,7 +40,7 @@ def adjoint(centres, points):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax.numpy as jnp
 
     def loss(centres, points):
         apart = points[:, None, :] - centres
@@ -50,7 +50,7 @@ def jax_loss() -> Callable[..., Any]:
 
 
 def torch_loss() -> Callable[..., Any]:
-    import torch  # pyright: ignore[reportMissingImports]  # optional
+    import torch
 
     def loss(centres, points):
         apart = points[:, None, :] - centres

@@ -96,8 +96,8 @@ def adjoint(conv1, conv2, dense1, dense2, dense3, images, labels):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax
+    import jax.numpy as jnp
 
     def pooled(x):
         return jax.lax.reduce_window(jax.nn.relu(x), -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
@@ -113,7 +113,7 @@ def jax_loss() -> Callable[..., Any]:
 
 
 def torch_loss() -> Callable[..., Any]:
-    from torch.nn import functional  # pyright: ignore[reportMissingImports]  # optional
+    from torch.nn import functional
 
     def loss(conv1, conv2, dense1, dense2, dense3, images, labels):
         x = functional.max_pool2d(functional.relu(functional.conv2d(images, conv1, padding=2)), 2)

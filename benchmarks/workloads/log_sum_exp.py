@@ -43,12 +43,12 @@ void gradient(long n, const double *x, double *g) {
 
 
 def jax_loss() -> Callable[..., Any]:
-    from jax.scipy.special import logsumexp  # pyright: ignore[reportMissingImports]  # optional
+    from jax.scipy.special import logsumexp
 
     return logsumexp
 
 
 def torch_loss() -> Callable[..., Any]:
-    import torch  # pyright: ignore[reportMissingImports]  # optional
+    import torch
 
     return lambda x: torch.logsumexp(x, 0)

@@ -55,8 +55,8 @@ def adjoint(weights, means, scales, points):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
-    from jax.scipy.special import logsumexp  # pyright: ignore[reportMissingImports]  # optional
+    import jax.numpy as jnp
+    from jax.scipy.special import logsumexp
 
     def loss(weights, means, scales, points):
         apart = (points[:, None, :] - means) * jnp.exp(scales)
@@ -66,7 +66,7 @@ def jax_loss() -> Callable[..., Any]:
 
 
 def torch_loss() -> Callable[..., Any]:
-    import torch  # pyright: ignore[reportMissingImports]  # optional
+    import torch
 
     def loss(weights, means, scales, points):
         apart = (points[:, None, :] - means) * torch.exp(scales)

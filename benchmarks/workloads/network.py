@@ -38,7 +38,7 @@ def adjoint(w1, w2, w3, x, y):
 
 
 def jax_loss() -> Callable[..., Any]:
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax.numpy as jnp
 
     def loss(w1, w2, w3, x, y):
         error = jnp.tanh(jnp.tanh(x @ w1) @ w2) @ w3 - y
@@ -48,7 +48,7 @@ def jax_loss() -> Callable[..., Any]:
 
 
 def torch_loss() -> Callable[..., Any]:
-    import torch  # pyright: ignore[reportMissingImports]  # optional
+    import torch
 
     def loss(w1, w2, w3, x, y):
         error = torch.tanh(torch.tanh(x @ w1) @ w2) @ w3 - y

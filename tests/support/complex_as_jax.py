@@ -68,7 +68,7 @@ FUNCTIONS = {**HOLOMORPHIC, **OTHER}
 
 def as_jax(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The same code over `jax.numpy`."""
-    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]  # optional
+    import jax.numpy as jnp
 
     assert isinstance(function, FunctionType)
     return FunctionType(function.__code__, {**function.__globals__, "np": jnp}, function.__name__)
@@ -110,7 +110,7 @@ def found_by(library: Any, function: Callable[[Any], Any], over: Callable[[Any],
 
 def differences(name: str) -> dict[str, float]:
     """The largest differences of what mlirad and JAX give, relative to the largest number."""
-    import jax  # pyright: ignore[reportMissingImports]  # optional
+    import jax
 
     jax.config.update("jax_enable_x64", True)
     function = FUNCTIONS[name]
@@ -136,7 +136,7 @@ COLUMNS = {
 
 
 def page() -> str:
-    import jax  # pyright: ignore[reportMissingImports]  # optional
+    import jax
 
     rows = {name: differences(name) for name in FUNCTIONS}
     worst = max(value for row in rows.values() for value in row.values())

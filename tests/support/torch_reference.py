@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import torch  # pyright: ignore[reportMissingImports]  # only this script needs it
+import torch
 from window_cases import CASES, Case, numbers
 
 FILE = Path(__file__).resolve().parents[1] / "unit" / "nn" / "torch_reference.npz"
