@@ -1,124 +1,13 @@
-"""Weighted means, covariances, histograms, positions among edges, interpolation."""
+"""Histograms in one and several dimensions, and counts of integers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 
+from mlirad.library.numpy.interpolation import places_among
 from mlirad.library.spells import spells
-
-
-@spells("numpy.average", complex=True)
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
-    x = np.asarray(a)
-    axes = None if axis is None else normalize_axis_tuple(axis, x.ndim, "axis")
-    total: Any = None
-    if weights is None:
-        found = np.mean(x, axis=axes, keepdims=keepdims)
-        if returned:
-            total = np.asarray(x.size / np.size(found), found.dtype)[()]
-    else:
-        factors = weights_of(np.asarray(weights), x, axes)
-        dtype = np.result_type(x, factors) if x.dtype.kind in "fc" else np.result_type(x, factors, np.float64)
-        total = np.sum(factors, axis=axes, dtype=dtype, keepdims=keepdims)
-        if np.any(total == 0.0):
-            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
-        found = np.sum(x.astype(dtype) * factors.astype(dtype), axis=axes, keepdims=keepdims) / total
-    if not returned:
-        return found
-    return found, total if np.shape(total) == np.shape(found) else np.broadcast_to(total, np.shape(found)).copy()
-
-
-def weights_of(weights: Any, x: Any, axes: Any) -> Any:
-    """The weights, in a shape that broadcasts with x."""
-    if weights.shape == x.shape:
-        return weights
-    if axes is None:
-        raise TypeError("Axis must be specified when shapes of a and weights differ.")
-    if weights.shape != tuple([x.shape[axis] for axis in axes]):
-        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
-    order = [place for _, place in sorted([(axes[place], place) for place in range(len(axes))])]
-    return np.reshape(np.transpose(weights, order), [x.shape[k] if k in axes else 1 for k in range(x.ndim)])
-
-
-@spells("numpy.cov")
-def cov(
-    m: Any,
-    y: Any = None,
-    rowvar: bool = True,
-    bias: bool = False,
-    ddof: Any = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    *,
-    dtype: Any = None,
-) -> Any:
-    if ddof is not None and ddof != int(ddof):
-        raise ValueError("ddof must be integer")
-    x = np.asarray(m)
-    if x.ndim > 2:
-        raise ValueError("m has more than 2 dimensions")
-    if y is not None and np.ndim(y) > 2:
-        raise ValueError("y has more than 2 dimensions")
-    if dtype is None:
-        dtype = np.result_type(x, np.float64) if y is None else np.result_type(x, np.asarray(y), np.float64)
-    rows = np.atleast_2d(x).astype(dtype)
-    if not rowvar and x.ndim != 1:
-        rows = rows.T
-    if rows.shape[0] == 0:
-        return np.zeros((0, 0))
-    if y is not None:
-        others = np.atleast_2d(np.asarray(y)).astype(dtype)
-        rows = np.concatenate((rows, others.T if not rowvar and others.shape[0] != 1 else others), 0)
-    weights = _sample_weights(fweights, aweights, rows.shape[1])
-    means, totals = average(rows, 1, weights, True)
-    removed = (0 if bias else 1) if ddof is None else ddof
-    if weights is None:
-        freedom = rows.shape[1] - removed
-    elif removed == 0:
-        freedom = totals[0]
-    elif aweights is None:
-        freedom = totals[0] - removed
-    else:
-        freedom = totals[0] - removed * np.sum(weights * aweights) / totals[0]
-    centered = rows - means[:, None]
-    products = np.dot(centered, (centered if weights is None else centered * weights).T)
-    return np.squeeze(products * np.true_divide(1, np.maximum(freedom, 0.0)).astype(dtype))
-
-
-def _sample_weights(fweights: Any, aweights: Any, count: int) -> Any:
-    found = None
-    if fweights is not None:
-        found = np.asarray(fweights, float)
-        if np.any(found % 1.0 != 0.0):
-            raise TypeError("fweights must be integer")
-        if found.ndim > 1:
-            raise RuntimeError("cannot handle multidimensional fweights")
-        if found.shape[0] != count:
-            raise RuntimeError("incompatible numbers of samples and fweights")
-        if np.any(found < 0):
-            raise ValueError("fweights cannot be negative")
-    if aweights is not None:
-        weights = np.asarray(aweights, float)
-        if weights.ndim > 1:
-            raise RuntimeError("cannot handle multidimensional aweights")
-        if weights.shape[0] != count:
-            raise RuntimeError("incompatible numbers of samples and aweights")
-        if np.any(weights < 0):
-            raise ValueError("aweights cannot be negative")
-        found = weights if found is None else found * weights
-    return found
-
-
-@spells("numpy.corrcoef")
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
-    found = cov(x, y, rowvar, dtype=dtype)
-    if found.ndim == 0:
-        return found / found
-    deviations = np.sqrt(np.diag(found))
-    return np.clip(found / deviations[:, None] / deviations[None, :], -1, 1)
 
 
 @spells("numpy.bincount")
@@ -151,33 +40,6 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     return totals
 
 
-@spells("numpy.digitize")
-def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    edges = np.asarray(bins)
-    if edges.ndim != 1:
-        raise ValueError(f"object {'too deep' if edges.ndim else 'of too small depth'} for desired array")
-    if np.all(edges[1:] >= edges[:-1]):
-        return _places(edges, np.asarray(x), not right)[()]
-    if np.any(edges[1:] > edges[:-1]):
-        raise ValueError("bins must be monotonically increasing or decreasing")
-    return (len(edges) - _places(edges[::-1], np.asarray(x), not right))[()]
-
-
-def _places(edges: Any, x: Any, is_right: bool) -> Any:
-    """How many of the increasing edges are below each number, or equal to it if `is_right`; nan is above all."""
-    low = np.zeros(x.shape, np.int64)
-    high = np.full(x.shape, len(edges), np.int64)
-    if len(edges) == 0:
-        return low
-    for _ in range(len(edges).bit_length()):
-        middle = (low + high) // 2
-        edge = edges[np.minimum(middle, len(edges) - 1)]
-        is_above = (~(x < edge) if is_right else ~(x <= edge)) & (middle < high)
-        low = np.where(is_above, middle + 1, low)
-        high = np.where(is_above, high, middle)
-    return low
-
-
 @spells("numpy.histogram")
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> Any:
     x = np.ravel(a)
@@ -198,7 +60,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, 
         place = np.where(is_in & (floats >= edges[place + 1]) & (place != bins - 1), place + 1, place)
     else:
         is_in = (floats >= edges[0]) & (floats <= edges[-1])
-        place = np.clip(_places(edges, floats, True) - 1, 0, len(edges) - 2)
+        place = np.clip(places_among(edges, floats, True) - 1, 0, len(edges) - 2)
     held = np.ones(len(x), np.int64) if weights is None else np.ravel(weights)
     counts = np.zeros(len(edges) - 1, held.dtype)
     np.add.at(counts, place, np.where(is_in, held, np.zeros((), held.dtype)))
@@ -340,7 +202,7 @@ def _counted_in_cells(columns: Any, bins: Any, ends: Any, density: Any, weights:
     for column, each in zip(columns, edges, strict=True):
         numbers = column.astype(np.result_type(column, each))
         held = np.where((numbers >= each[0]) & (numbers <= each[-1]), held, 0.0)
-        places.append(np.clip(_places(each, numbers, True) - 1, 0, len(each) - 2))
+        places.append(np.clip(places_among(each, numbers, True) - 1, 0, len(each) - 2))
     counts = np.zeros(shape)
     np.add.at(counts, tuple(places), held)
     if density:
@@ -369,43 +231,3 @@ def _edges(column: Any, bins: Any, ends: Any) -> Any:
         raise ValueError("`bins[0]` must be positive, when an integer")
     first, last = _ends(column if column.dtype.kind == "f" else column.astype(np.float64), ends)
     return np.linspace(first, last, bins + 1)
-
-
-@spells("numpy.interp")
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    at, known, heights = np.asarray(x, np.float64), np.asarray(xp, np.float64), np.asarray(fp, np.float64)
-    if known.ndim != 1 or heights.ndim != 1:
-        is_deep = known.ndim > 1 or heights.ndim > 1
-        if period is not None:
-            raise ValueError("Data points must be 1-D sequences")
-        raise ValueError(f"object {'too deep' if is_deep else 'of too small depth'} for desired array")
-    if len(known) != len(heights):
-        raise ValueError("fp and xp are not of the same length.")
-    if len(known) == 0:
-        raise ValueError("array of sample points is empty")
-    if period is not None:
-        if period == 0:
-            raise ValueError("period must be a non-zero value")
-        every = np.abs(period)
-        at, known = at % every, known % every
-        order = np.argsort(known)
-        known, heights = known[order], heights[order]
-        known = np.concatenate((known[-1:] - every, known, known[:1] + every))
-        heights = np.concatenate((heights[-1:], heights, heights[:1]))
-        left = right = None
-    below = heights[0] if left is None else left
-    above = heights[-1] if right is None else right
-    if len(known) == 1:
-        return np.where(at < known[0], below, np.where(at > known[0], above, heights[0]))[()]
-    place = np.clip(_places(known, at, True) - 1, 0, len(known) - 2)
-    start, end, low, high = known[place], known[place + 1], heights[place], heights[place + 1]
-    slope = (high - low) / (end - start)
-    found = slope * (at - start) + low
-    found = np.where(np.isnan(found), slope * (at - end) + high, found)
-    found = np.where(np.isnan(found) & (low == high), low, found)
-    # At a point, its own value, even if the slope is infinite; between points, with the slope as the derivative. The
-    # last point is the end.
-    found = np.where(at == end, slope * (at - end) + high, found)
-    found = np.where(np.isfinite(found), found, np.where(at == end, high, np.where(at == start, low, found)))
-    found = np.where(at > known[-1], above, np.where(at < known[0], below, found))
-    return np.where(np.isnan(at), at, found)[()]

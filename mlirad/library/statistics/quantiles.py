@@ -8,8 +8,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from mlirad.library.numpy.sorting import neighbours
-from mlirad.library.numpy.statistics import weights_of
 from mlirad.library.spells import spells
+from mlirad.library.statistics.averages import weights_of
 
 
 @spells("numpy.median")

@@ -1,0 +1,1 @@
+"""Averages, quantiles and histograms: NumPy's functions of statistics, written in NumPy."""
