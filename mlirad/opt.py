@@ -8,11 +8,13 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import IO
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass, PassPipeline
+from xdsl.passes import ModulePass, PassPipeline, get_pass_option_infos
+from xdsl.utils.arg_spec import parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
 from xdsl.xdsl_opt_main import xDSLOptMain
 
@@ -117,7 +119,10 @@ class MliradOptMain(xDSLOptMain):
         super().register_all_frontends()
 
         def parse(stream: IO[bytes]) -> ModuleOp:
-            text = stream.read().decode()
+            try:
+                text = stream.read().decode()
+            except UnicodeDecodeError as error:
+                raise WrongInput(f"{self.get_input_name()} is not text: {error}") from None
             require_version(text, self.get_input_name())
             if self.args.dialects_of is not None:
                 for dialect in find_target(self.args.dialects_of).dialects():
@@ -142,6 +147,7 @@ class MliradOptMain(xDSLOptMain):
                 if found.name in self.available_passes:
                     raise TargetError(f"the target {target.name!r} has a pass {found.name!r}, and there is one already")
                 self.register_pass(found.name, _always(found))
+        self._require_passes()
         super().setup_pipeline()
         report = self.pipeline.callback
 
@@ -153,6 +159,22 @@ class MliradOptMain(xDSLOptMain):
             self.running = None if following is None else following.name
 
         self.pipeline = PassPipeline(self.pipeline.passes, between)
+
+    def _require_passes(self) -> None:
+        """Raise WrongInput if there is no pass of a given name, or a pass does not take its options."""
+        for spec in parse_pipeline(self.args.passes):
+            if spec.name not in self.available_passes:
+                close = get_close_matches(spec.name, self.available_passes, 1, 0.8)
+                hint = f"did you mean {close[0]}?" if close else "mlirad-opt --help lists them"
+                raise WrongInput(f"there is no pass {spec.name!r}; {hint}")
+            found = self.available_passes[spec.name]()
+            try:
+                found.from_spec(spec)
+            except (ValueError, TypeError) as error:
+                infos = get_pass_option_infos(found)
+                options = ", ".join(f"{each.name}: {each.expected_type}" for each in infos).replace("'", "")
+                takes = f"the options of this pass are {options}" if options else "this pass has no options"
+                raise WrongInput(f"{spec}: {takes}") from error
 
     def apply_passes(self, prog: ModuleOp) -> None:
         """Apply the passes, or look for the smallest module on which they fail."""
@@ -179,26 +201,26 @@ class MliradOptMain(xDSLOptMain):
         return stamped(text) if self.args.target.partition("{")[0] == "mlir" else text
 
     def _test_of_reduction(self, module: ModuleOp) -> Test:
-        """The failure that smaller modules have to show, like this one. Raises NothingToReduce if it shows none."""
+        """The failure that smaller modules have to show, like this one. Raises WrongInput if it shows none."""
         command = self.args.reduce_while
         if command is not None:
             if self.args.reduce or self.pipeline.passes:
-                raise NothingToReduce("--reduce-while takes no passes: its command says what to run")
+                raise WrongInput("--reduce-while takes no passes: its command says what to run")
             test = satisfies(command)
             if not test(module.clone()):
-                raise NothingToReduce(f"nothing to reduce: {command!r} does not exit with 0 for this module")
+                raise WrongInput(f"nothing to reduce: {command!r} does not exit with 0 for this module")
             return test
         if not self.pipeline.passes:
-            raise NothingToReduce("--reduce needs the passes that fail: give them with -p")
+            raise WrongInput("--reduce needs the passes that fail: give them with -p")
         found = failure(self.pipeline.passes, self.ctx, module.clone())
         if found is None:
-            raise NothingToReduce("nothing to reduce: the passes do not fail on this module")
+            raise WrongInput("nothing to reduce: the passes do not fail on this module")
         print(f"mlirad-opt: reducing what fails in {found}", file=sys.stderr)
         return fails_as(self.pipeline.passes, self.ctx, found)
 
 
-class NothingToReduce(Exception):
-    """The module does not fail, or the command line does not say how."""
+class WrongInput(Exception):
+    """The command line, or the module, does not say what to do."""
 
 
 def _verify_placed(module: ModuleOp) -> None:
@@ -214,8 +236,8 @@ def _always(found: type[ModulePass]) -> Callable[[], type[ModulePass]]:
 
 
 _MESSAGES = (
-    *(ParseError, DiagnosticException, CompileError, OSError, UnicodeDecodeError, ArgSpecParseError),
-    NothingToReduce,
+    *(ParseError, DiagnosticException, CompileError, OSError, ArgSpecParseError),
+    WrongInput,
 )
 """Errors that are shown by their message alone."""
 

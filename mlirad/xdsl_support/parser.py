@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr, UnknownLoc
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
 from xdsl.ir import Operation
 from xdsl.parser import Parser, ParserState
 from xdsl.utils.exceptions import BuilderNotFoundException, ParseError, VerifyException
@@ -22,6 +22,12 @@ _FORMAT_ERRORS = (
     *(BuilderNotFoundException, VerifyException),
 )
 """The exceptions, besides ParseError, that the parsers of xDSL's ops raise for unexpected text."""
+
+_CLEARER = {
+    " in block definition": "expected an operation, a block `^name:`, or `}`",
+    "Could not parse entire input!": "expected an operation",
+}
+"""What is expected, for messages of xDSL that do not say it."""
 
 
 class Lexer(MLIRLexer):
@@ -40,6 +46,14 @@ class PlacedParser(Parser):
         self._start = 0  # of the operation being parsed
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
         self._parser_state = ParserState(Lexer(Input(text, name)))
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        try:
+            return super().parse_module(allow_implicit_module)
+        except ParseError as error:
+            if error.msg not in _CLEARER:
+                raise
+            raise ParseError(error.span, _CLEARER[error.msg]) from None
 
     def parse_operation(self) -> Operation:
         start = self._start = self.pos

@@ -125,8 +125,13 @@ func.func @f(%x: f64, %c: i1) -> f64 {{
             "scf.if returns (f64), but a region yields ()",
         ),
         ("func.func @f() {\n  nd.no_such_op\n  func.return\n}", "2:3", "nd.no_such_op"),
+        ("func.func @f() {\n  )\n}", "2:3", "expected an operation, a block `^name:`, or `}`"),
+        ("", "1:1", "expected an operation"),
     ],
-    ids=["while yields nothing", "while does not end", "used before defined", "if yields nothing", "unknown op"],
+    ids=[
+        *("while yields nothing", "while does not end", "used before defined", "if yields nothing", "unknown op"),
+        *("no op", "empty"),
+    ],
 )
 def test_what_does_not_verify(
     text: str, place: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -145,7 +150,23 @@ def test_bytes_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (tmp_path / "bytes.mlir").write_bytes(b"\xff\xfe")
     with pytest.raises(SystemExit) as done:
         opt.main([str(tmp_path / "bytes.mlir")])
-    assert done.value.code == 1 and "mlirad-opt: " in capsys.readouterr().err
+    assert done.value.code == 1 and "bytes.mlir is not text" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("passes", "message"),
+    [
+        ("nothing", "there is no pass 'nothing'; mlirad-opt --help lists them"),
+        ("mlirad-canonicalise", "there is no pass 'mlirad-canonicalise'; did you mean mlirad-canonicalize?"),
+        ("mlirad-dce{x=1}", "mlirad-dce{x=1}: this pass has no options"),
+        ("mlirad-raise-loops{is_derived=4}", "the options of this pass are is_derived: bool"),
+    ],
+)
+def test_passes_that_there_are_not(
+    passes: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(["-p", passes], "builtin.module {}", tmp_path, capsys)
+    assert code == 1 and message in err and "bug" not in err
 
 
 def test_help_lists_our_passes_first_each_with_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
