@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command_line, commands = _parser_and_commands()
     if words and not words[0].startswith("-") and words[0] not in commands and _is_target(words[0]):
         found = _parser_of(words[0]).parse_args(words[1:])
-        return _view(words[0], found.subject, found.arguments, found.out)
+        return _on_a_function(partial(_view, words[0], found.subject, found.arguments, found.out))
     arguments = command_line.parse_args(words)
     match arguments.command:
         case "demo":
@@ -114,31 +115,41 @@ def main(argv: Sequence[str] | None = None) -> int:
         case "targets":
             return _targets()
         case "explain":
-            return _explain(arguments.subject, arguments.arguments, arguments.html)
+            return _on_a_function(partial(_explain, arguments.subject, arguments.arguments, arguments.html))
         case "trace":
             pages = arguments.html, arguments.svg
-            return _trace(arguments.subject, arguments.arguments, arguments.direction, *pages)
+            command = partial(_trace, arguments.subject, arguments.arguments, arguments.direction, *pages)
+            return _on_a_function(command)
         case "grads":
-            return _grads(arguments.subject, arguments.arguments, arguments.html)
+            return _on_a_function(partial(_grads, arguments.subject, arguments.arguments, arguments.html))
         case "dependence":
-            return _dependence(arguments.subject, arguments.arguments, arguments.svg)
+            return _on_a_function(partial(_dependence, arguments.subject, arguments.arguments, arguments.svg))
         case "export":
-            return _export(arguments.subject, arguments.arguments, arguments.target, arguments.out)
+            return _on_a_function(
+                partial(_export, arguments.subject, arguments.arguments, arguments.target, arguments.out)
+            )
         case other:
             raise NotImplementedError(other)
 
 
-def _explain(subject: str, expressions: Sequence[str], page: Path | None) -> int:
-    """Exit code 1: it cannot be compiled, or differentiated; 2: there is no such function, or no arguments."""
+def _on_a_function(command: Callable[[], int]) -> int:
+    """Run a command on a function and its arguments. Exit code 1: it cannot be compiled, or has no answer; 2: there is
+    no such function, or no arguments."""
     from mlirad.errors import CompileError
-    from mlirad.explaining import side_by_side
-    from mlirad.explaining.explain import NoExample, explained
+    from mlirad.explaining.explain import NoExample
 
     try:
-        found = explained(subject, expressions)
+        return command()
     except (NoExample, CompileError) as error:
         print(error)
         return 2 if isinstance(error, NoExample) else 1
+
+
+def _explain(subject: str, expressions: Sequence[str], page: Path | None) -> int:
+    from mlirad.explaining import side_by_side
+    from mlirad.explaining.explain import explained
+
+    found = explained(subject, expressions)
     if page is None:
         print(side_by_side.in_columns(found, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
     else:
@@ -153,21 +164,17 @@ def _trace(
     page: Path | None,
     picture: Path | None,
 ) -> int:
-    """Exit code 1: it cannot be compiled, or differentiated; 2: there is no such function, or no arguments."""
-    import numpy as np
-
     import mlirad
-    from mlirad.errors import CompileError
-    from mlirad.explaining.explain import NoExample, example_call
+    from mlirad.explaining.explain import evaluated, example_call
 
+    function, arguments = example_call(subject, expressions)
+    arguments = _as_textbooks_mean(arguments)
+    tangents = None if direction is None else evaluated(direction, {})
     try:
-        function, arguments = example_call(subject, expressions)
-        arguments = _as_textbooks_mean(arguments)
-        tangents = None if direction is None else [eval(each, {"np": np}) for each in direction]
         found = mlirad.trace(function, *arguments, direction=tangents)
-    except (NoExample, CompileError, ValueError) as error:
+    except ValueError as error:
         print(error)
-        return 2 if isinstance(error, NoExample) else 1
+        return 1
     if page is not None:
         page.write_text(found.html())
     if picture is not None:
@@ -183,18 +190,12 @@ def _as_textbooks_mean(arguments: Sequence[Any]) -> Sequence[Any]:
 
 
 def _grads(subject: str, expressions: Sequence[str], page: Path | None) -> int:
-    """Exit code 1: it cannot be compiled, or differentiated; 2: there is no such function, or no arguments."""
     import mlirad
-    from mlirad.errors import CompileError
-    from mlirad.explaining.explain import NoExample, example_call, float_arguments
+    from mlirad.explaining.explain import example_call, float_arguments
 
-    try:
-        function, arguments = example_call(subject, expressions)
-        arguments = _as_textbooks_mean(arguments)
-        _, record = mlirad.record_grad(function, float_arguments(function, arguments))(*arguments)
-    except (NoExample, CompileError) as error:
-        print(error)
-        return 2 if isinstance(error, NoExample) else 1
+    function, arguments = example_call(subject, expressions)
+    arguments = _as_textbooks_mean(arguments)
+    _, record = mlirad.record_grad(function, float_arguments(function, arguments))(*arguments)
     if page is None:
         print(record)
     else:
@@ -203,17 +204,11 @@ def _grads(subject: str, expressions: Sequence[str], page: Path | None) -> int:
 
 
 def _dependence(subject: str, expressions: Sequence[str], picture: Path | None) -> int:
-    """Exit code 1: it cannot be compiled, or has no answer; 2: there is no such function, or no arguments."""
     import mlirad
-    from mlirad.errors import CompileError
-    from mlirad.explaining.explain import NoExample, example_call
+    from mlirad.explaining.explain import example_call
 
-    try:
-        function, arguments = example_call(subject, expressions)
-        found = mlirad.dependence(function, *_as_textbooks_mean(arguments))
-    except (NoExample, CompileError) as error:
-        print(error)
-        return 2 if isinstance(error, NoExample) else 1
+    function, arguments = example_call(subject, expressions)
+    found = mlirad.dependence(function, *_as_textbooks_mean(arguments))
     if picture is None:
         print(found)
     else:
@@ -228,19 +223,14 @@ def _is_target(name: str) -> bool:
 
 
 def _view(target: str, subject: str, expressions: Sequence[str], folder: Path) -> int:
-    """Exit code 1: it cannot be compiled, or the target shows nothing; 2: there is no such function or argument."""
+    """Exit code 1: the target shows nothing."""
     import mlirad
-    from mlirad.errors import CompileError
-    from mlirad.explaining.explain import NoExample, example_call
+    from mlirad.explaining.explain import example_call
     from mlirad.targets.finding import find_target
 
-    try:
-        function, arguments = example_call(subject, expressions)
-        kernel = mlirad.jit(function, target=target)
-        pictures = find_target(target).pictures(lambda: kernel(*arguments))
-    except (NoExample, CompileError) as error:
-        print(error)
-        return 2 if isinstance(error, NoExample) else 1
+    function, arguments = example_call(subject, expressions)
+    kernel = mlirad.jit(function, target=target)
+    pictures = find_target(target).pictures(lambda: kernel(*arguments))
     if not pictures:
         print(f"the target {target!r} has nothing to show")
         return 1
@@ -249,18 +239,11 @@ def _view(target: str, subject: str, expressions: Sequence[str], folder: Path) -
 
 
 def _export(subject: str, expressions: Sequence[str], target: str, folder: Path) -> int:
-    """Exit code 1: it cannot be compiled, or the target exports nothing; 2: there is no such function or argument."""
     import mlirad
-    from mlirad.errors import CompileError
-    from mlirad.explaining.explain import NoExample, example_call
+    from mlirad.explaining.explain import example_call
 
-    try:
-        function, arguments = example_call(subject, expressions)
-        files = mlirad.jit(function, target=target).lower(*arguments).export()
-    except (NoExample, CompileError) as error:
-        print(error)
-        return 2 if isinstance(error, NoExample) else 1
-    _write(files, folder)
+    function, arguments = example_call(subject, expressions)
+    _write(mlirad.jit(function, target=target).lower(*arguments).export(), folder)
     return 0
 
 

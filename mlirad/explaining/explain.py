@@ -12,7 +12,7 @@ import io
 import os
 import runpy
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,12 +51,25 @@ def explained(subject: str, expressions: Sequence[str] = ()) -> Explained:
 def example_call(subject: str, expressions: Sequence[str] = ()) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """The function `file.py:function`, and arguments for it, as `explained` finds them. Raises NoExample."""
     path, _, name = subject.rpartition(":")
-    if not path or not Path(path).is_file():
+    if not path:
+        raise NoExample(f"{subject!r} names no function: write it as file.py:function")
+    if not Path(path).is_file():
         raise NoExample(f"no file {path!r}: write it as file.py:function")
     if not expressions:
         return _first_call(path, name, subject)
     namespace = runpy.run_path(path)
-    return _callable(namespace.get(name), subject), tuple(eval(each, {"np": np, **namespace}) for each in expressions)
+    return _callable(namespace.get(name), subject), evaluated(expressions, namespace)
+
+
+def evaluated(expressions: Sequence[str], namespace: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The values of Python expressions, in which `np` is known too. Raises NoExample for one that has no value."""
+    values: list[Any] = []
+    for each in expressions:
+        try:
+            values.append(eval(each, {"np": np, **namespace}))
+        except Exception as error:
+            raise NoExample(f"the argument {each!r} has no value: {type(error).__name__}: {error}") from error
+    return tuple(values)
 
 
 def explained_function(function: Callable[..., Any], arguments: Sequence[Any]) -> Explained:

@@ -206,6 +206,11 @@ def test_what_has_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         mlirad.trace(textbook, 2.0, 5.0, direction=(np.ones(2),))
     assert main(["trace", f"{tmp_path}/none.py:f", "2"]) == 2
     assert "no file" in capsys.readouterr().out
+    assert main(["trace", "none.py", "2"]) == 2
+    assert "'none.py' names no function: write it as file.py:function" in capsys.readouterr().out
+    (tmp_path / "some.py").write_text("def f(x):\n    return x\n")
+    assert main(["trace", f"{tmp_path}/some.py:f", "np.one(3)"]) == 2
+    assert "the argument 'np.one(3)' has no value: AttributeError" in capsys.readouterr().out
 
 
 def test_a_failing_check_raises_as_the_call_does() -> None:
