@@ -58,10 +58,10 @@ class SparseDerivative:
 
     def __init__(self, function: Callable[..., Any], argnum: int, sparsity: Any, is_hessian: bool, options: Options):
         self._name = name_of(function)
-        if isinstance(sparsity, str) and sparsity != FIND:
+        if sparsity is None or (isinstance(sparsity, str) and sparsity != FIND):
             raise ValueError(f"sparsity is {FIND!r} or a pattern (a sparse matrix, a 2-d array), not {sparsity!r}")
         self._argnum, self._sparsity, self._is_hessian = argnum, sparsity, is_hessian
-        self._of_paths, self._of_sums = _kernels(function, is_hessian, options)
+        self._of_paths, self._of_sums = _kernels(function, argnum, is_hessian, options)
         self._plans: dict[Hashable, Plan] = {}
 
     def __repr__(self) -> str:
@@ -163,23 +163,23 @@ class SparseDerivative:
         return Plan(pattern.shape, seeds, rows, columns, sums, places)
 
 
-def _kernels(function: Callable[..., Any], is_hessian: bool, options: Options) -> tuple[Kernel, Kernel]:
+def _kernels(function: Callable[..., Any], argnum: int, is_hessian: bool, options: Options) -> tuple[Kernel, Kernel]:
     """The kernels for the counts of paths that lead to x, and for the derivatives along rows of seeds."""
 
-    derived, jvp, counted, vmap = _IN_KERNELS
+    grad, jvp, counted, vmap = _IN_KERNELS
 
     def paths(before, x, after, seed):
         def of_x(each):
-            return function(*before, each, *after)
+            return (grad(function, argnum) if is_hessian else function)(*before, each, *after)
 
-        return np.ravel(counted(derived(of_x) if is_hessian else of_x, (x,), (seed,)))
+        return np.ravel(counted(of_x, (x,), (seed,)))
 
     def sums(before, x, after, seeds):
         def of_x(each):
-            return function(*before, each, *after)
+            return (grad(function, argnum) if is_hessian else function)(*before, each, *after)
 
         def along(seed):
-            return np.ravel(jvp(derived(of_x) if is_hessian else of_x, (x,), (seed,))[1])
+            return np.ravel(jvp(of_x, (x,), (seed,))[1])
 
         return vmap(along)(seeds)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from mlirad.jit.kernel import kernel_of
@@ -22,10 +22,18 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     """The Hessian of a scalar function at `primals` times `tangents`: a tuple with an item for each primal.
 
     It runs forward mode over reverse mode, in a few times the time of a gradient, and never builds the Hessian.
-    primals,
-    tangents: as for `jvp`. The item of a primal without a derivative (a count, an index) is None.
+    primals, tangents: as for `jvp`. The item of a primal without a derivative (a count, an index) is None.
     """
-    return kernel_of(Hvp(plain(checked_callable(function))), inherited(function))(tuple(primals), tuple(tangents))
+    kernel = kernel_of(Hvp(plain(checked_callable(function))), inherited(function))
+    return kernel(_one_for_each(hvp, "primals", primals), _one_for_each(hvp, "tangents", tangents))
+
+
+def _one_for_each(caller: Callable[..., Any], name: str, given: Any) -> tuple[Any, ...]:
+    """A tuple with an item for each argument. Raises TypeError for an array, whose rows are not the arguments."""
+    if hasattr(given, "__array__") or not isinstance(given, Iterable):
+        wanted = f"{name} is a tuple with an item for each argument, as in (x,)"
+        raise TypeError(f"{caller.__name__}(): {wanted}, not a {type(given).__name__}")
+    return tuple(given)
 
 
 @overload
@@ -50,9 +58,8 @@ def jvp(
     A primal without a derivative, such as an integer, has the tangent None (a number may have 0).
     With has_aux the function returns (out, aux), and the result is (out, tangent of out, aux).
     """
-    return kernel_of(Jvp(plain(checked_callable(function)), has_aux), inherited(function))(
-        tuple(primals), tuple(tangents)
-    )
+    kernel = kernel_of(Jvp(plain(checked_callable(function)), has_aux), inherited(function))
+    return kernel(_one_for_each(jvp, "primals", primals), _one_for_each(jvp, "tangents", tangents))
 
 
 @stands_for(Jet)
@@ -70,7 +77,8 @@ def jet(
     or shapes differ, and mlirad.DifferentiationError, at the place in the source, if something has no Taylor series.
     """
     kernel = kernel_of(Jet(plain(checked_callable(function))), inherited(function))
-    return kernel(tuple(primals), tuple(each if each is None else tuple(each) for each in series))
+    path = tuple(each if each is None else tuple(each) for each in series)
+    return kernel(_one_for_each(jet, "primals", primals), path)
 
 
 @overload

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import factorial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pytest
@@ -132,8 +132,17 @@ def test_refusals() -> None:
         mlirad.jet(np.sin, (x,), ([],))
     with pytest.raises(mlirad.ShapeError, match="does not have the argument's structure"):
         mlirad.jet(lambda x: x[0], ([x, x],), ([[x]],))
-    with pytest.raises(mlirad.ShapeError, match=r"of shape \(2,\) for shape \(3,\)"):
+    with pytest.raises(mlirad.ShapeError, match=r"of shape \(2,\) for a value of shape \(3,\)"):
         mlirad.jet(np.sin, (x,), ([np.ones(2)],))
+
+
+def test_an_array_is_not_the_primals() -> None:
+    x = np.ones(3)
+    for transform in (mlirad.jvp, mlirad.hvp, mlirad.jet):
+        with pytest.raises(TypeError, match=rf"{transform.__name__}\(\): primals is a tuple .* not a ndarray"):
+            transform(np.sum, x, (x,))
+    with pytest.raises(TypeError, match=r"tangents is a tuple .* not a float"):
+        mlirad.jvp(np.sin, (1.0,), cast(Any, 1.0))
 
 
 @mlirad.custom_jvp
