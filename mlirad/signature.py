@@ -188,7 +188,7 @@ def leaf_of(value: Any) -> LeafSpec:
         if not is_plain_array(value):
             kind = type(value).__name__
             raise TypeError(
-                f"{kind} is a subclass of ndarray that means something else by it; use np.asarray(x) (see {DEVIATIONS})"
+                f"{kind} is a subclass of ndarray with operators of its own; pass np.asarray(x) (see {DEVIATIONS})"
             )
         return ArrayLeaf(dtype, value.shape, layout_of(value), not value.flags.writeable)
     if isinstance(value, np.generic):

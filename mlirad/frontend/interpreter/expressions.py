@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import (
     attribute_access,
     branches,
@@ -148,6 +149,10 @@ def sequences(context: Context, op: ast.operator, left: Value, right: Value) -> 
         if isinstance(op, ast.Mult) and isinstance(sequence, Tuple | Object) and not isinstance(number, Ref):
             if isinstance(sequence, Object) and storage.entry_of(context, sequence).kind is not list:
                 continue
+            if isinstance(number, Tuple) or (isinstance(number, Object) and are_lists(context, number)):
+                kind = number.kind if isinstance(number, Tuple) else list
+                text = f"can't multiply sequence by non-int of type {kind.__name__!r}"
+                raise DTypeError(text, context.location, "make arrays of lists: np.array(...)").as_raised(TypeError)
             times = storage.static(context, number, "how often a sequence is repeated")
             if not isinstance(times, int | np.integer):
                 return None

@@ -153,6 +153,13 @@ def test_a_list_to_which_an_array_is_added_in_place_is_an_array(jit):
     assert repeated == [1.0, 2.0, 3.0, 1.0, 2.0, 3.0]
 
 
+def test_lists_have_no_product() -> None:
+    for x, kind in (([1.0, 2.0], "list"), ((1.0, 2.0), "tuple")):
+        message = rf"can't multiply sequence by non-int of type '{kind}'[^$]*make arrays of lists: np.array"
+        with pytest.raises(TypeError, match=message):
+            mlirad.jit(lambda x: x * x)(x)
+
+
 def test_a_list_and_a_number_that_may_be_pythons_is_refused():
     @mlirad.jit
     def f(x):

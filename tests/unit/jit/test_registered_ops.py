@@ -85,7 +85,7 @@ def test_they_are_ufuncs_of_the_native_function() -> None:
         (lambda x: erfcf(x), "erfcf() takes float32 as argument 0, and float64 is not cast to that safely: convert it"),
         (lambda x: ldexp(x, 2.5), "takes int32 as argument 1, and a Python float is not"),
         (lambda x: ldexp(x, np.int64(2)), "takes int32 as argument 1, and int64 is not"),
-        (lambda x: erfc(x, x), "erfc() takes 1 arguments but 2 were given"),
+        (lambda x: erfc(x, x), "erfc() takes 1 argument but 2 were given"),
     ],
 )
 def test_what_loses_digits_is_refused_as_a_ufunc_refuses_it(call: Any, message: str) -> None:

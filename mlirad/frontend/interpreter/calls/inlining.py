@@ -108,7 +108,8 @@ def bound_arguments(
     if parameters.vararg is not None:
         bound[parameters.vararg.arg] = Tuple(extra)
     elif extra:
-        raise DTypeError(f"{name}() takes {len(positional)} arguments but {len(args)} were given", context.location)
+        taken = f"{len(positional)} argument{'s' * (len(positional) != 1)}"
+        raise DTypeError(f"{name}() takes {taken} but {len(args)} were given", context.location)
     named = [*(p for p in positional if p not in only), *(a.arg for a in parameters.kwonlyargs)]
     rest: dict[str, Value] = {}
     for key, value in kwargs.items():

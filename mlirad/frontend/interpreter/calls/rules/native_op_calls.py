@@ -28,7 +28,8 @@ def call_native(context: Context, function: NativeOp, args: Sequence[Value], kwa
     if kwargs:
         raise DTypeError(f"{name}() takes no keyword arguments", context.location)
     if len(args) != count:
-        raise DTypeError(f"{name}() takes {count} arguments but {len(args)} were given", context.location)
+        taken = f"{count} argument{'s' * (count != 1)}"
+        raise DTypeError(f"{name}() takes {taken} but {len(args)} were given", context.location)
     operands = [storage.operand(context, arg) for arg in args]
     rule = registered(function)
     if rule is None or id(function) in context.calling.plain:

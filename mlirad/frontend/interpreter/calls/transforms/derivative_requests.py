@@ -267,7 +267,7 @@ def converted(context: Context, value: Value, like: Value) -> Expr:
         hint = "pass zeros; only values without a derivative have the tangent None"
         raise DTypeError(f"a tangent or cotangent of {kind_of(like)} is None", context.location, hint)
     shape = operand.shape if isinstance(operand, Traced) else ()
-    message = "a tangent or cotangent of shape {} for shape {}"
+    message = "a tangent or cotangent of shape {} for a value of shape {}"
     pairs = list(zip(shape, like.shape, strict=False))
     if len(shape) != len(like.shape) or any(isinstance(x, int) and isinstance(y, int) and x != y for x, y in pairs):
         raise ShapeError(message.format(text(shape), text(like.shape)), context.location)
