@@ -30,7 +30,10 @@ def expected_output(code: str) -> list[str]:
     return found
 
 
-MANUALS = ("api", "running", "transforms", "random", "layers", "interop", "debugging", "explain")
+MANUALS = (
+    *("api", "options", "running", "transforms", "random", "linear-algebra", "layers", "interop", "debugging"),
+    *("explain", "ascend"),
+)
 PAGES = ("README.md", *(f"docs/{name}.md" for name in MANUALS))
 
 
