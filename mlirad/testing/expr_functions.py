@@ -22,6 +22,7 @@ __all__ = [
     "for_loop",
     "function",
     "get",
+    "program",
     "put",
     "while_loop",
 ]
@@ -38,6 +39,13 @@ def function(
     made = func.FuncOp(name, (list(arguments), [r.type for r in results]), Region(block), visibility)
     module.body.block.add_op(made)
     return made
+
+
+def program(arguments: Sequence[Attribute], body: Body) -> ModuleOp:
+    """A module with one public function `f`."""
+    module = ModuleOp([])
+    function(module, "f", arguments, body, "public")
+    return module
 
 
 def get(array: Expr, *indices: Expr | int) -> Expr:

@@ -16,6 +16,7 @@ from xdsl.parser import Parser
 from mlirad.dialect.core.types import to_dtype
 from mlirad.lowering.to_buffers.bufferize import Bufferize
 from mlirad.lowering.to_buffers.plan_arena import PlanArena
+from mlirad.lowering.to_buffers.stagger_rows import StaggerRows
 from mlirad.xdsl_support.verify import verify_dominance
 
 
@@ -39,6 +40,22 @@ def bufferize(module: ModuleOp, *, is_verified: bool = True) -> ModuleOp:
         module.verify()
         verify_dominance(module)
     return module
+
+
+def staggered_loops(text: str, args: Sequence[Any], seed: int, *, parallel: bool) -> int:
+    """Check that nests which run behind one another compute what they compute one after the other. Returns the number
+    of loops around them; with parallel, of those over strips that threads share."""
+    module = parse(text)
+    expected = Machine(module, seed).run(*args)
+    after = module.clone()
+    for each in (Bufferize(), StaggerRows(parallel=parallel, work=1), PlanArena()):
+        each.apply(Context(), after)
+    after.verify()
+    verify_dominance(after)
+    actual, _ = run_bufferized(after, args, seed)
+    for mine, other in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(mine, other, err_msg=f"seed {seed}")
+    return count(after, scf.ParallelOp if parallel else scf.ForOp)
 
 
 def argument_number(attributes: builtin.DictionaryAttr | None, name: str) -> int | None:

@@ -12,13 +12,12 @@ import pytest
 import random_ir
 from xdsl.context import Context
 from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import FunctionType, ModuleOp, UnknownLoc
-from xdsl.ir import Attribute, Block, Region
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.passes import ModulePass
 
 from mlirad.dialect.arrays.elements import AddAtOp, ExtractOp
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, building, constant, emit, full, insert, sum_of, where
+from mlirad.dialect.core.expr import Expr, constant, emit, full, insert, sum_of, where
 from mlirad.dialect.ops.check import CheckIndexOp, CheckOp, check, check_index
 from mlirad.dialect.ops.choice import annihilated
 from mlirad.dialect.ops.compare import cast
@@ -30,7 +29,7 @@ from mlirad.lowering.clean_up.cse import Cse
 from mlirad.lowering.clean_up.dce import Dce
 from mlirad.lowering.clean_up.hoist import Hoist
 from mlirad.lowering.clean_up.inline import Inline
-from mlirad.testing.expr_functions import branch, for_loop, function, get, put, while_loop
+from mlirad.testing.expr_functions import branch, for_loop, function, get, program, put, while_loop
 from mlirad.testing.interpreter import run
 from mlirad.xdsl_support.verify import verify_dominance
 
@@ -55,15 +54,6 @@ def applied(passes: tuple[ModulePass, ...], module: ModuleOp) -> ModuleOp:
         changed.verify()
         verify_dominance(changed)
     return changed
-
-
-def program(arguments: list[Attribute], body: Callable[..., list[Expr]]) -> ModuleOp:
-    block = Block(arg_types=arguments)
-    with building(block):
-        results = body(*(Expr(arg) for arg in block.args))
-        insert(func.ReturnOp(*(result.value for result in results)))
-    kinds = FunctionType.from_lists(arguments, [result.type for result in results])
-    return ModuleOp([func.FuncOp("f", kinds, Region(block), "public")])
 
 
 def names(module: ModuleOp) -> list[str]:

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import random_ir
 from xdsl.context import Context
-from xdsl.dialects import func
-from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
-from xdsl.ir import Attribute, Block, Region
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
@@ -20,7 +19,7 @@ from mlirad.dialect.ad.tape import GrowOp
 from mlirad.dialect.arrays.slices import AddSliceOp, ExtractSliceOp
 from mlirad.dialect.arrays.sort import ArgsortOp, SortOp
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, building, constant, emit, insert, sum_of, zeros_like
+from mlirad.dialect.core.expr import Expr, constant, emit, sum_of, zeros_like
 from mlirad.dialect.linear_algebra.fourier_ops import FourierOp
 from mlirad.dialect.linear_algebra.loop_op import MatricesOp
 from mlirad.dialect.op import op_classes
@@ -39,7 +38,7 @@ from mlirad.lowering.clean_up.hoist import Hoist
 from mlirad.lowering.to_linalg.merge_nests import MergeNests
 from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
 from mlirad.testing import linalg_interpreter
-from mlirad.testing.expr_functions import ask_vjp, branch, for_loop, function, put
+from mlirad.testing.expr_functions import ask_vjp, branch, for_loop, function, program, put
 from mlirad.testing.interpreter import run
 from mlirad.xdsl_support.verify import verify_dominance
 
@@ -68,15 +67,6 @@ def outcome(module: ModuleOp, inputs: list[Any]) -> tuple[Any, ...]:
     except CheckFailed as failed:
         return (failed.error, failed.message)
     return tuple(random_ir.bits(np.asarray(result)) for result in results)
-
-
-def program(arguments: list[Attribute], body: Callable[..., list[Expr]]) -> ModuleOp:
-    block = Block(arg_types=arguments)
-    with building(block):
-        results = body(*(Expr(arg) for arg in block.args))
-        insert(func.ReturnOp(*(result.value for result in results)))
-    kinds = FunctionType.from_lists(arguments, [result.type for result in results])
-    return ModuleOp([func.FuncOp("f", kinds, Region(block), "public")])
 
 
 def ours(module: ModuleOp) -> list[str]:

@@ -7,18 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compare_buffers import count, parse, run_bufferized
-from run_tensors import Machine
-from xdsl.context import Context
-from xdsl.dialects import scf
+from compare_buffers import staggered_loops
 
 import mlirad
 from mlirad.lowering.to_buffers import staggered_strips
-from mlirad.lowering.to_buffers.bufferize import Bufferize
-from mlirad.lowering.to_buffers.plan_arena import PlanArena
 from mlirad.lowering.to_buffers.stagger_rows import StaggerRows
 from mlirad.lowering.to_buffers.staggered_runs import StaggeredRun
-from mlirad.xdsl_support.verify import verify_dominance
 
 SHAPE = (6, 3)
 ARGUMENTS = 3
@@ -169,19 +163,9 @@ class RandomStencils:
 
 def check(seed: int, *, parallel: bool = False) -> int:
     """The number of loops over rows; with parallel, of those over strips of rows."""
-    module = parse(RandomStencils(seed).text)
     random = np.random.default_rng(seed)
     args = [*(random.integers(-9, 9, SHAPE) for _ in range(ARGUMENTS)), random.integers(-9, 9, TAPE)]
-    expected = Machine(module, seed).run(*args)
-    after = module.clone()
-    for each in (Bufferize(), StaggerRows(parallel=parallel, work=1), PlanArena()):
-        each.apply(Context(), after)
-    after.verify()
-    verify_dominance(after)
-    actual, _ = run_bufferized(after, args, seed)
-    for mine, other in zip(actual, expected, strict=True):
-        np.testing.assert_array_equal(mine, other, err_msg=f"seed {seed}")
-    return count(after, scf.ParallelOp if parallel else scf.ForOp)
+    return staggered_loops(RandomStencils(seed).text, args, seed, parallel=parallel)
 
 
 def test_random_stencils(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,18 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compare_buffers import count, parse, run_bufferized
-from run_tensors import Machine
-from xdsl.context import Context
-from xdsl.dialects import scf
+from compare_buffers import staggered_loops
 
 import mlirad
 from mlirad.lowering.to_buffers import staggered_blocks, staggered_strips
-from mlirad.lowering.to_buffers.bufferize import Bufferize
-from mlirad.lowering.to_buffers.plan_arena import PlanArena
 from mlirad.lowering.to_buffers.stagger_rows import StaggerRows
 from mlirad.lowering.to_buffers.staggered_runs import StaggeredRun
-from mlirad.xdsl_support.verify import verify_dominance
 
 LENGTH, ARGUMENTS, TAPE = 23, 3, 60
 WHOLE = f"tensor<{LENGTH}xi64>"
@@ -113,19 +107,9 @@ def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def check(seed: int, *, parallel: bool = False) -> int:
     """The number of loops over blocks; with parallel, of those over strips of blocks."""
-    module = parse(RandomLines(seed).text)
     random = np.random.default_rng(seed)
     args = [*(random.integers(-9, 9, LENGTH) for _ in range(ARGUMENTS)), random.integers(-9, 9, TAPE)]
-    expected = Machine(module, seed).run(*args)
-    after = module.clone()
-    for each in (Bufferize(), StaggerRows(parallel=parallel, work=1), PlanArena()):
-        each.apply(Context(), after)
-    after.verify()
-    verify_dominance(after)
-    actual, _ = run_bufferized(after, args, seed)
-    for mine, other in zip(actual, expected, strict=True):
-        np.testing.assert_array_equal(mine, other, err_msg=f"seed {seed}")
-    return count(after, scf.ParallelOp if parallel else scf.ForOp)
+    return staggered_loops(RandomLines(seed).text, args, seed, parallel=parallel)
 
 
 @pytest.mark.usefixtures("short_blocks")
