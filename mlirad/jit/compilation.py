@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlirad import forking
@@ -176,7 +177,7 @@ def _finish(
     from mlirad import pipeline
 
     dump = Environment.read().dump
-    place = dump / _dump_name(function) if dump is not None else None
+    place = None if dump is None else _dump_folder(dump, function)
     target = find_target(options.target, **options.for_target)
     cache = disk_cache(options, target)
     name: str | None = None
@@ -219,9 +220,14 @@ def _owner(argument: int | str) -> str:
     return f"argument {argument}" if isinstance(argument, int) else f"argument {argument!r}"
 
 
-def _dump_name(function: Any) -> str:
+def _dump_folder(dump: Path, function: Any) -> Path:
     name = getattr(function, "__name__", "function")
-    return "".join(letter if letter.isalnum() else "_" for letter in name).strip("_") or "function"
+    name = "".join(letter if letter.isalnum() else "_" for letter in name).strip("_") or "function"
+    try:
+        (dump / name).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(error.errno, f"MLIRAD_DUMP={dump}: {error.strerror}", error.filename) from None
+    return dump / name
 
 
 @dataclass(frozen=True)

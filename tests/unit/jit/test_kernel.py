@@ -315,6 +315,10 @@ def test_dumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(names) == 9
     line = doubled_in_place.__code__.co_firstlineno + 1
     assert re.search(rf"test_kernel\.py\":{line}:5", (directory / "02-optimized.mlir").read_text())
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("MLIRAD_DUMP", str(tmp_path / "file"))
+    with pytest.raises(NotADirectoryError, match="MLIRAD_DUMP=.*file: Not a directory"):
+        mlirad.jit(lambda x: x + 1.0)(2.0)
 
 
 def test_without_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
