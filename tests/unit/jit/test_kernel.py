@@ -317,7 +317,7 @@ def test_dumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert re.search(rf"test_kernel\.py\":{line}:5", (directory / "02-optimized.mlir").read_text())
     (tmp_path / "file").touch()
     monkeypatch.setenv("MLIRAD_DUMP", str(tmp_path / "file"))
-    with pytest.raises(NotADirectoryError, match="MLIRAD_DUMP=.*file: Not a directory"):
+    with pytest.raises(NotADirectoryError, match=r"MLIRAD_DUMP=.*file: Not a directory"):
         mlirad.jit(lambda x: x + 1.0)(2.0)
 
 
