@@ -264,7 +264,12 @@ def _key_and_leaves(
 
 def _static_key(value: Any, leaves: list[Any]) -> Hashable:
     leaves.append(value)
-    return StaticLeaf(value, is_declared=True)
+    made = StaticLeaf(value, is_declared=True)
+    try:
+        hash(made)
+    except TypeError as error:
+        raise TypeError(f"a static argument must be hashable, such as a tuple in place of a list: {error}") from None
+    return made
 
 
 def _key(value: Any, leaves: list[Any]) -> Hashable:

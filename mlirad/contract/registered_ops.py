@@ -56,7 +56,8 @@ class NativeOp:
         """The function applied to each element of broadcast arrays; for numbers, a number. Raises TypeError."""
         wanted, name = self.prototype.arguments, self.__name__
         if len(args) != len(wanted):
-            raise TypeError(f"{name}() takes {len(wanted)} arguments but {len(args)} were given")
+            taken = f"{len(wanted)} argument{'s' * (len(wanted) != 1)}"
+            raise TypeError(f"{name}() takes {taken} but {len(args)} were given")
         arrays = [self._as(number, arg) for number, arg in enumerate(args)]
         shape = np.broadcast_shapes(*(each.shape for each in arrays))
         rows = zip(*(np.broadcast_to(each, shape).ravel().tolist() for each in arrays), strict=True)
