@@ -6,7 +6,7 @@ Reads: nests. Writes: schedules. Leaves: the program.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.dialects.builtin import IntegerType
@@ -22,6 +22,10 @@ _SHORT_ROWS = 1 << 9
 """The largest body, in ops and their cost, of a loop over short rows that are reduced together."""
 _FEW_POINTS = 1 << 10
 """Nests with fewer points are not worth the code for short rows that are reduced together."""
+_CHEAP_UNROLL = 4
+"""Only rows of cheap elements are reduced side by side: those with so many vectors of partial sums."""
+_SUMS, _SUMS_WIDE = 8, 16
+"""The vectors of partial sums that are held, half of the 16 registers of narrower vectors and of the 32 of 64 bytes."""
 TILE = 16
 """Elements of a strip: a transposing loop accesses this many elements of a row before it turns to the next."""
 
@@ -31,7 +35,7 @@ class Schedule:
     """`vector` is the dimension whose neighbours fill `lanes`, None for scalar loops.
 
     `reduced` dimensions are those that the accumulated outputs lack. `strip` = (s, t): a scalar loop goes along s in
-    strips, and along t from strip to strip.
+    strips, and along t from strip to strip. `rows` are reduced side by side, if vectors run along a reduced dimension.
     """
 
     order: tuple[int, ...]
@@ -44,6 +48,7 @@ class Schedule:
     is_masked: bool = False
     is_fused: bool = False
     strip: tuple[int, int] | None = None
+    rows: int = 1
 
 
 def schedule_of(nest: Nest, body: Body, vector_bytes: int) -> Schedule:
@@ -76,7 +81,9 @@ def schedule_of(nest: Nest, body: Body, vector_bytes: int) -> Schedule:
     fits = isinstance(size, int) and size % lanes == 0
     is_heavy = unroll == 1 and body.cost >= _HEAVY and all(_has_masks(op.element) for op in nest.operands)
     is_fused = bool(accumulated) and len(nest.inputs) == 2 and body.is_multiply_add
-    return Schedule(order, reduced, accumulated, combiners, vector, lanes, unroll, is_heavy and not fits, is_fused)
+    is_masked = is_heavy and not fits
+    found = Schedule(order, reduced, accumulated, combiners, vector, lanes, unroll, is_masked, is_fused)
+    return replace(found, rows=_rows_beside(nest, found, vector_bytes))
 
 
 def may_fold_rows(nest: Nest, schedule: Schedule, body: Body, rows: int) -> bool:
@@ -98,6 +105,19 @@ def may_fold_rows(nest: Nest, schedule: Schedule, body: Body, rows: int) -> bool
     in_row = max(len(body.block.ops), body.cost) * (schedule.unroll + 1)
     is_short = length <= 2 * schedule.unroll * schedule.lanes and in_row * schedule.lanes <= _SHORT_ROWS
     return is_short and all(out.is_unit(rows) for out in nest.outputs)
+
+
+def _rows_beside(nest: Nest, schedule: Schedule, vector_bytes: int) -> int:
+    """How many rows are reduced side by side: what registers hold, if rows are cheap and there is more than a few."""
+    rows = [d for d in schedule.order if d not in schedule.reduced]
+    if not rows or schedule.reduced != (schedule.vector,) or schedule.unroll < _CHEAP_UNROLL:
+        return 1
+    sizes = [each for each in nest.sizes if isinstance(each, int)]
+    if len(sizes) == len(nest.sizes) and prod(sizes) < _FEW_POINTS:
+        return 1
+    size, most = nest.sizes[rows[-1]], _SUMS_WIDE if vector_bytes >= 64 else _SUMS
+    count = max(most // (schedule.unroll * len(schedule.accumulated)), 1)
+    return count if not isinstance(size, int) or size >= count else 1
 
 
 def _combiners(nest: Nest, body: Body, accumulated: Sequence[int]) -> tuple[Combiner | None, ...]:

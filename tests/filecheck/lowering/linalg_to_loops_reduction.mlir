@@ -15,13 +15,44 @@
 // CHECK:       %[[SUM:.*]] = arith.addf %{{.*}} : f64
 // CHECK-NEXT:  %[[TOTAL:.*]] = arith.addf %[[START]], %[[SUM]] : f64
 // CHECK-NEXT:  memref.store %[[TOTAL]], %o
-func.func @inner(%a: memref<5x1003xf64>, %o: memref<5xf64>) {
+func.func @inner(%a: memref<5x203xf64>, %o: memref<5xf64>) {
   linalg.generic {
     indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
     iterator_types = ["parallel", "reduction"]
-  } ins(%a : memref<5x1003xf64>) outs(%o : memref<5xf64>) {
+  } ins(%a : memref<5x203xf64>) outs(%o : memref<5xf64>) {
   ^bb0(%x: f64, %z: f64):
     %s = arith.addf %x, %z : f64
+    linalg.yield %s : f64
+  }
+  func.return
+}
+
+// Long rows: two side by side, each with its four vectors of partial sums; 64-byte vectors have registers for four
+// rows. A processor then fetches two rows ahead at once, and the vector that both are multiplied by is read once (LLVM
+// drops the second load). The fifth row is alone.
+// CHECK-LABEL: func.func @side_by_side
+// CHECK:       scf.for %[[I:[0-9]+]] =
+// CHECK:         %[[J:.*]] = arith.addi %[[I]], %{{.*}}
+// CHECK-COUNT-2: memref.load %o
+// CHECK:         scf.for %[[K:[0-9]+]] = {{.*}} -> (vector<4xf64>, vector<4xf64>, vector<4xf64>, vector<4xf64>, vector<4xf64>, vector<4xf64>, vector<4xf64>, vector<4xf64>)
+// CHECK:           vector.load %a[%[[I]], %[[K]]]
+// CHECK-COUNT-4:   vector.fma
+// CHECK:           vector.load %a[%[[J]], %[[K]]]
+// CHECK-COUNT-4:   vector.fma
+// CHECK:         memref.store %{{.*}}, %o[%[[I]]]
+// CHECK:         memref.store %{{.*}}, %o[%[[J]]]
+// CHECK:       scf.for {{.*}} -> (vector<4xf64>, vector<4xf64>, vector<4xf64>, vector<4xf64>) {
+// CHECK:       memref.store
+// CHECK-NOT:   memref.store
+// CHECK:       func.return
+func.func @side_by_side(%a: memref<5x1003xf64>, %b: memref<1003xf64>, %o: memref<5xf64>) {
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]
+  } ins(%a, %b : memref<5x1003xf64>, memref<1003xf64>) outs(%o : memref<5xf64>) {
+  ^bb0(%x: f64, %y: f64, %z: f64):
+    %p = arith.mulf %x, %y : f64
+    %s = arith.addf %p, %z : f64
     linalg.yield %s : f64
   }
   func.return
