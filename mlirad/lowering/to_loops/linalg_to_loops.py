@@ -47,6 +47,7 @@ from mlirad.lowering.to_loops.products.product_blocks import (
 from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
 from mlirad.lowering.to_loops.products.rows_before_loops import is_repeated
 from mlirad.lowering.to_loops.products.shared_tiles import SharedTiles
+from mlirad.lowering.to_loops.products.transposed_product import TransposedProduct
 from mlirad.lowering.to_loops.products.windowed_factor import match_windowed
 from mlirad.lowering.to_loops.repeated_nests import share_repeated
 from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS, SmallNests
@@ -223,14 +224,15 @@ class _Lowering:
             self._divide(part, product)
         cut = cut_of(part, self.builder) if self.parallel and not self.is_by_threads else None
         if product is not None:
-            if cut is None and windows is None and not self.is_large:
+            is_transposed = cut is None and self._is_transposed(part)
+            if cut is None and windows is None and not (self.is_large or is_transposed):
                 self._join(nest, product, clear)
             is_whole = cut is None or not cut.is_partial  # partial results are added to it
             has_own_tiles = self.after is not None or self.shared is None or not self.shared.is_for(nest.sizes)
             sizes, bytes = product.extents(nest), itemsize(product.c.element)
             is_by_threads = self.parallel or self.builder.is_shared
             packs_columns = windows is None or not windows.is_left
-            if self.is_large and cut is None and packs_columns and not self.builder.is_shared:
+            if is_transposed or (self.is_large and cut is None and packs_columns and not self.builder.is_shared):
                 most = sys.maxsize  # the first part of a sum is stored
             else:
                 most = steps_at_once(sizes, bytes, is_large=self.is_large, is_by_threads=is_by_threads)
@@ -252,6 +254,12 @@ class _Lowering:
         may_be_by_threads = self.parallel and self.is_large and part.windows is None
         self.is_by_threads = may_be_by_threads and is_shared_in_blocks(sizes, bytes, is_along_k=is_along_k)
 
+    def _is_transposed(self, part: MatchedNest) -> bool:
+        product, is_in_place = part.product, part.windows is None and not self.is_large
+        if product is None or not is_in_place:
+            return False
+        return TransposedProduct.is_for(product, part.nest, self.vector_bytes, self.builder)
+
     def _join(self, nest: Nest, product: Contraction, clear: Operation | None) -> None:
         """Choose the nests that the product's tiles compute."""
         if FewColumns.is_for(product, nest, self.vector_bytes):
@@ -269,6 +277,8 @@ class _Lowering:
         vector_bytes, builder = self.vector_bytes, self.builder
         if product is not None and windows is None and FewColumns.is_for(product, nest, vector_bytes):
             FewColumns(product, nest, vector_bytes, builder, self.before, is_first=self.is_first).emit()
+        elif product is not None and self._is_transposed(part):
+            TransposedProduct(product, nest, vector_bytes, builder, self.shared, is_first=self.is_first).emit()
         elif product is not None and self.after is not None:
             FinishedTiles(product, nest, vector_bytes, builder, self.after).emit()
         elif product is not None:

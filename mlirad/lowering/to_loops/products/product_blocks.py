@@ -117,6 +117,15 @@ def has_few_columns(sizes: tuple[Index, Index, Index], lanes: int) -> bool:
     return isinstance(j, int) and isinstance(k, int) and 2 <= j <= lanes // 2 and k >= _LONG * lanes
 
 
+def computes_transposed(sizes: tuple[Index, Index, Index], itemsize: int, lanes: int) -> bool:
+    """Whether a product is computed as the transpose of b.T @ a.T, if a is contiguous along i: columns of c do not fill
+    a vector, or a is large, and should be read in whole rows."""
+    i, j, k = sizes
+    if not (isinstance(i, int) and isinstance(j, int)) or not 2 <= j <= min(i // 2, _FEW_ROWS) or i < lanes:
+        return False
+    return (j < lanes and (not isinstance(k, int) or k >= lanes)) or reads_rows_in_order((j, i, k), itemsize)
+
+
 def packs_columns(sizes: tuple[Index, Index, Index], itemsize: int) -> bool:
     """Whether columns of b are packed although b is contiguous along them."""
     i, j, k = sizes
