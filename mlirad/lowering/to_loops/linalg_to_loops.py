@@ -49,6 +49,7 @@ from mlirad.lowering.to_loops.products.rows_before_loops import is_repeated
 from mlirad.lowering.to_loops.products.shared_tiles import SharedTiles
 from mlirad.lowering.to_loops.products.transposed_product import TransposedProduct
 from mlirad.lowering.to_loops.products.windowed_factor import match_windowed
+from mlirad.lowering.to_loops.products.windows_in_place import Line, WindowsInPlace, line_of
 from mlirad.lowering.to_loops.repeated_nests import share_repeated
 from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS, SmallNests
 from mlirad.lowering.to_loops.vectorize import NestEmitter
@@ -187,7 +188,7 @@ class _Lowering:
 
     shared: tiles that it has in common with others. small: nests without loops. beside: nests that a product may
     compute as well. `before` and `after` are those that it does compute. is_first: whether its result need not be
-    cleared. is_large: whether it runs in blocks, by threads if is_by_threads.
+    cleared. is_large: whether it runs in blocks, by threads if is_by_threads. line: how it reads windows in place.
     """
 
     builder: LoopBuilder
@@ -201,6 +202,7 @@ class _Lowering:
     is_first: bool = False
     is_large: bool = False
     is_by_threads: bool = False
+    line: Line | None = None
 
     def replace(self, op: Operation) -> None:
         """Replace the op, and the nests that it computes as well, by loops."""
@@ -228,12 +230,14 @@ class _Lowering:
             if cut is None and windows is None and not (self.is_large or is_transposed):
                 self._join(nest, product, clear)
             is_whole = cut is None or not cut.is_partial  # partial results are added to it
-            has_own_tiles = self.after is not None or self.shared is None or not self.shared.is_for(nest.sizes)
+            has_own_tiles = self.after is not None or self.line is not None
+            has_own_tiles = has_own_tiles or self.shared is None or not self.shared.is_for(nest.sizes)
             sizes, bytes = product.extents(nest), itemsize(product.c.element)
             is_by_threads = self.parallel or self.builder.is_shared
             packs_columns = windows is None or not windows.is_left
-            if is_transposed or (self.is_large and cut is None and packs_columns and not self.builder.is_shared):
-                most = sys.maxsize  # the first part of a sum is stored
+            is_in_parts = self.is_large and cut is None and packs_columns and not self.builder.is_shared
+            if is_in_parts or is_transposed or self.line is not None:
+                most = sys.maxsize  # the first part of a sum is stored, or all of it
             else:
                 most = steps_at_once(sizes, bytes, is_large=self.is_large, is_by_threads=is_by_threads)
             if clear is not None and is_whole and needs_no_clear(product, nest, most, has_own_tiles):
@@ -245,7 +249,10 @@ class _Lowering:
             in_blocks(part, cut, self.builder, self._emit)
 
     def _divide(self, part: MatchedNest, product: Contraction) -> None:
-        """Whether a product runs in blocks, and whether threads share these."""
+        """Whether a product reads windows in place or runs in blocks, and whether threads share these."""
+        self.line = line_of(product, part.windows, part.nest, self.vector_bytes)
+        if self.line is not None:
+            return
         sizes, bytes, is_along_k = product.extents(part.nest), itemsize(product.c.element), product.a.is_unit(product.k)
         is_along_j = part.windows is None and product.b.is_unit(product.j)
         self.is_large = is_in_blocks(sizes, bytes, is_along_k=is_along_k, is_along_j=is_along_j)
@@ -281,6 +288,8 @@ class _Lowering:
             TransposedProduct(product, nest, vector_bytes, builder, self.shared, is_first=self.is_first).emit()
         elif product is not None and self.after is not None:
             FinishedTiles(product, nest, vector_bytes, builder, self.after).emit()
+        elif product is not None and windows is not None and self.line is not None:
+            WindowsInPlace(product, windows, self.line, nest, vector_bytes, builder, is_first=self.is_first).emit()
         elif product is not None:
             ContractionEmitter(
                 product,

@@ -38,16 +38,22 @@ _OTHER_VIEWS = (memref.ReinterpretCastOp, memref.ExtractStridedMetaDataOp)
 @dataclass(frozen=True)
 class RowsBeforeLoops:
     """All rows of a factor, packed. depth: the steps of k that are packed together, one part after the other; height:
-    the rows of a tile; part: the rows of the buffer that a part takes."""
+    the rows of a tile; slot: the rows of the buffer that a tile of a part takes; part: those that a part takes."""
 
     buffer: SSAValue
     depth: int
     height: int
+    slot: int
     part: int
 
     @staticmethod
     def of(
-        builder: LoopBuilder, product: Contraction, sizes: Sequence[Index], depth: int, height: int
+        builder: LoopBuilder,
+        product: Contraction,
+        sizes: Sequence[Index],
+        depth: int,
+        height: int,
+        slot: int = DEPTH,
     ) -> RowsBeforeLoops | None:
         """Pack the rows before the loops around a product; None if they change in the innermost one.
 
@@ -59,7 +65,7 @@ class RowsBeforeLoops:
         if not is_repeated(builder.anchor, product, sizes):
             return None
         loop = loop_before_which_it_is_known(builder.anchor, product.a.value)
-        part = -(-rows // height) * DEPTH
+        part = -(-rows // height) * slot
         type = memref_of(product.a.element, (-(-steps // depth) * part, height))
         if prod(type.get_shape()) * itemsize(type.element_type) > _MOST_BYTES:
             return None
@@ -69,11 +75,11 @@ class RowsBeforeLoops:
         buffer = lasting_scratch(outer, type)
         if buffer is None:
             return None
-        packed = RowsBeforeLoops(buffer, depth, height, part)
+        packed = RowsBeforeLoops(buffer, depth, height, slot, part)
         packing = Packing(outer, replace(product, a=factor), None, {}, rows)
 
         def pack(start: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            slabs = Slabs(buffer, packed.slab(outer, start, 0), height, DEPTH)
+            slabs = Slabs(buffer, packed.slab(outer, start, 0), height, slot)
             end = outer.minimum(outer.add(start, depth), steps)
             packing.rows(slabs, (0, rows), (start, end), is_ragged=rows % height != 0)
             return ()
@@ -84,7 +90,7 @@ class RowsBeforeLoops:
     def slab(self, builder: LoopBuilder, start: Index, row: Index) -> Index:
         """Where the rows from one on begin in the buffer, for the steps from `start` on."""
         before = builder.multiply(builder.divide(start, self.depth), self.part)
-        return builder.add(before, builder.multiply(builder.divide(row, self.height), DEPTH))
+        return builder.add(before, builder.multiply(builder.divide(row, self.height), self.slot))
 
 
 def is_repeated(op: Operation, product: Contraction, sizes: Sequence[Index]) -> bool:

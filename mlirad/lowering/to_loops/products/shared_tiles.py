@@ -165,7 +165,7 @@ def _view(
     is_unit: bool,
 ) -> SSAValue:
     """Two axes of a buffer, from an index on, as a matrix. is_unit: the elements of the second axis are adjacent."""
-    base, position, strides = _layout(builder, buffer)
+    base, position, strides = layout_of(builder, buffer)
     for index, stride in zip(place, strides, strict=True):
         position = builder.add(position, builder.multiply(index, stride))
     moving = [strides[axis] for axis in axes[: 1 if is_unit else 2]]
@@ -182,7 +182,7 @@ def _view(
     )
 
 
-def _layout(builder: LoopBuilder, buffer: SSAValue) -> tuple[SSAValue, Index, Sequence[Index]]:
+def layout_of(builder: LoopBuilder, buffer: SSAValue) -> tuple[SSAValue, Index, Sequence[Index]]:
     """The base of a buffer's addresses, its offset, and its strides."""
     type = buffer.type
     assert isinstance(type, MemRefType)
