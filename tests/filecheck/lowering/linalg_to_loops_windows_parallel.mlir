@@ -1,13 +1,13 @@
 // RUN: mlirad-opt %s -p 'mlirad-linalg-to-loops{vector_bytes=32 parallel=true}' | filecheck %s
-// Threads share products that read windows in place, and no array has the windows: one product of several each, so that
-// none packs more than one thread would.
+// Threads share products that read windows in place, and no array has the windows: one product of several each.
 
 // CHECK-LABEL: func.func @groups
 // CHECK:       "scf.parallel"
 // CHECK-NEXT:  ^{{.*}}(%[[GROUP:.*]]: index):
 // CHECK:         %[[X:.*]] = memref.subview %x[%[[GROUP]], 0, 0, 0]
-// CHECK:         vector.maskedload %[[X]]
-// CHECK:         func.call @mlirad_tiles
+// CHECK:         memref.extract_strided_metadata %[[X]]
+// CHECK:         memref.reinterpret_cast
+// CHECK:         vector.fma
 // CHECK:         scf.reduce
 // CHECK:       func.return
 func.func @groups(%w: memref<8x16x8x3x3xf32>, %x: memref<8x8x34x34xf32>, %y: memref<8x16x32x32xf32>) {

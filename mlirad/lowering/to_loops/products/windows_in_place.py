@@ -31,6 +31,7 @@ from mlirad.lowering.to_loops.loop_nest import Nest, Operand, loops_around
 from mlirad.lowering.to_loops.products.block_loops import loops_over_panels
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.packed_factors import Masks
+from mlirad.lowering.to_loops.products.product_blocks import LINE
 from mlirad.lowering.to_loops.products.rows_before_loops import RowsBeforeLoops
 from mlirad.lowering.to_loops.products.shared_tiles import layout_of
 from mlirad.lowering.to_loops.products.windowed_factor import WindowedFactor
@@ -322,7 +323,8 @@ class WindowsInPlace:
         """Fetch the same tap of the next channel. Unrolled taps, which are beside one another, fetch a part each."""
         builder, (first, *others) = self.builder, here
         taps = self.windows.sizes[self.windows.rows[-1]]
-        lines = [*columns, builder.add(columns[-1], self.lanes - 1)]
+        each = max(1, LINE // (self.lanes * itemsize(self.element)))
+        lines = [*columns[::each], builder.add(columns[-1], self.lanes - 1)]
         if others and isinstance(tap := others[-1], int):
             lines = [line for number, line in enumerate(lines) if number % taps == tap]
         for line in lines:
