@@ -68,6 +68,16 @@ class Operand:
             return False
         return all(subscript.terms.get(dimension, 0) == 0 for subscript in self.subscripts[:-1])
 
+    def step(self, dimension: int) -> int | None:
+        """The elements in memory from one point along a dimension to the next; None if that is not known."""
+        total = 0
+        for subscript, stride in zip(self.subscripts, self.strides, strict=True):
+            coefficient = subscript.terms.get(dimension, 0)
+            if coefficient and stride is None:
+                return None
+            total += coefficient * (stride or 0)
+        return total
+
     def place(self, builder: LoopBuilder, subscripts: Mapping[int, Index]) -> list[Index]:
         """Where it is read or written at a point of the loops."""
         place: list[Index] = []

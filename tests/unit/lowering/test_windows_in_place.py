@@ -1,4 +1,4 @@
-"""Products that read windows in place: where vectors cross rows of the result, where tiles and blocks end, and c added."""
+"""Products that read windows in place: vectors across rows, the last tiles and blocks, and sums that are added."""
 
 from __future__ import annotations
 

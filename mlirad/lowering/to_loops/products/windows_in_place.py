@@ -27,7 +27,7 @@ from xdsl.ir import SSAValue
 from mlirad.dialect.core.types import itemsize
 from mlirad.dialect.core.upstream import segments
 from mlirad.lowering.loop_builder import Index, LoopBuilder, integers, memref_of, vector_of
-from mlirad.lowering.to_loops.loop_nest import Nest, Operand, loops_around
+from mlirad.lowering.to_loops.loop_nest import Nest, loops_around
 from mlirad.lowering.to_loops.products.block_loops import loops_over_panels
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.packed_factors import Masks
@@ -68,7 +68,7 @@ def line_of(product: Contraction, windows: WindowedFactor | None, nest: Nest, ve
     if windows is None or windows.is_left:
         return None
     rows, steps = nest.sizes[product.i], nest.sizes[product.k]
-    strides = {d: _stride(product.b, d) for d in (*windows.rows, *windows.columns)}
+    strides = {d: product.b.step(d) for d in (*windows.rows, *windows.columns)}
     known = {d: stride for d, stride in strides.items() if stride is not None and stride > 0}
     if len(known) < len(strides) or not isinstance(rows, int) or not isinstance(steps, int):
         return None
@@ -90,17 +90,6 @@ def _line_of(
 ) -> Line:
     length = (rows - 1) * stride + width
     return Line(length, stride, width, rows, {d: strides[d] for d in windows.rows}, around)
-
-
-def _stride(operand: Operand, dimension: int) -> int | None:
-    """The elements from one point along a dimension to the next; None if that is not known."""
-    total = 0
-    for subscript, stride in zip(operand.subscripts, operand.strides, strict=True):
-        coefficient = subscript.terms.get(dimension, 0)
-        if coefficient and stride is None:
-            return None
-        total += coefficient * (stride or 0)
-    return total
 
 
 @dataclass(frozen=True)
