@@ -1,4 +1,4 @@
-"""Lets products read windows of arrays in place of copies of them.
+"""Lets products read windows of arrays, and large factors in another order, in place of copies of them.
 
 Reads: linalg.generic on tensors. Writes: linalg.generic that read an array at sums of indices. Leaves: windows whose
 elements a vector would have to gather one by one, and other readers of windows.
@@ -6,8 +6,9 @@ elements a vector would have to gather one by one, and other readers of windows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import tensor
@@ -26,6 +27,9 @@ from mlirad.lowering.rewriting import erase, in_place_of
 from mlirad.xdsl_support.traversal import ops_inside
 
 Groups = tuple[tuple[int, ...], ...]
+_PACKED, _FEWEST_COLUMNS = 1 << 18, 64
+"""From so many bytes and columns on, a product packs its other factor. It is then packed from where it is, instead of
+from a copy with its axes in another order."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,23 @@ def _windows_of(value: SSAValue) -> tuple[GenericOp, Groups] | None:
     return (made, groups) if types.is_static(value.type) and types.is_static(made.inputs[0].type) else None
 
 
+def _copied(value: SSAValue, shape: Sequence[int]) -> tuple[SSAValue, list[int]] | None:
+    """What is copied with its axes in another order to make a value, if it has that shape before it is reshaped; and
+    the value's axis for each axis of it."""
+    while isinstance(value.owner, tensor.CollapseShapeOp | tensor.ExpandShapeOp) and value.has_one_use():
+        value = value.owner.src
+    made = value.owner
+    if not isinstance(made, GenericOp) or not value.has_one_use() or tuple(types.shape(value.type)) != tuple(shape):
+        return None
+    ops = list(made.body.block.ops)
+    if len(made.inputs) != 1 or len(ops) != 1 or ops[0].operands[0] is not made.body.block.args[0]:
+        return None
+    source, target = (each.data for each in made.indexing_maps)
+    axes = _labels(source)
+    is_order = sorted(axes) == list(range(len(shape))) and target == AffineMap.identity(target.num_dims)
+    return (made.inputs[0], axes) if is_order and len(axes) == len(source.results) else None
+
+
 @dataclass(frozen=True)
 class _Folded:
     """A product in which every axis of the windows is a loop.
@@ -160,6 +181,14 @@ class _Folded:
         )
         return windows, other, out
 
+    def _packs_rows(self, sizes: Mapping[int, int]) -> bool:
+        """Whether the other factor will certainly be copied into the order in which tiles read it."""
+        windows, other, out = self._places()
+        columns = prod(sizes[d] for d in windows if d in out and d not in other)
+        factor = prod(sizes[d] for d in other if d not in windows or d not in out)
+        width = types.itemsize(types.element_type(self.product.results[0].type))
+        return not self._is_summed and columns >= _FEWEST_COLUMNS and factor * width >= _PACKED
+
     def replace(self) -> None:
         product, (windows, other, out) = self.product, self._places()
         count = sum(map(len, self.loops))
@@ -169,9 +198,17 @@ class _Folded:
                 sizes[self.loops[d][0]] = size
         source = self.windows.indexing_maps.data[0].data
         place = tuple(e.replace_dims_and_symbols([AffineDimExpr(d) for d in windows], []) for e in source.results)
-        maps = [AffineMapAttr(AffineMap(count, 0, place)), map_of(count, other)]
+        weights, shape = product.inputs[1 - self.number], [sizes[d] for d in other]
+        copied = _copied(weights, shape) if self._packs_rows(sizes) else None
         with in_place_of(product):
-            factors = [self.windows.inputs[0], reshaped(product.inputs[1 - self.number], [sizes[d] for d in other])]
+            if copied is None:
+                second, axes = reshaped(weights, shape), other
+            else:
+                second, axes = copied[0], tuple(other[axis] for axis in copied[1])
+            maps, factors = (
+                [AffineMapAttr(AffineMap(count, 0, place)), map_of(count, axes)],
+                [self.windows.inputs[0], second],
+            )
             if self.number == 1:
                 maps.reverse()
                 factors.reverse()
@@ -191,7 +228,7 @@ class _Folded:
             )
             made = _in_order(insert(op).results[0], [order.index(d) for d in out])
             _pass_on(product.results[0], made)
-            unused = product.inputs[self.number], product.outputs[0]
+            unused = product.inputs[self.number], product.outputs[0], *([weights] if copied is not None else [])
             if product.results[0].uses.get_length():
                 product.results[0].replace_all_uses_with(reshaped(made, types.shape(product.results[0].type)))
         erase(product)

@@ -54,3 +54,22 @@ func.func @weights(%g: tensor<4x48xf32>, %x: tensor<2x8x10xf32>) -> tensor<4x18x
   %2 = nd.contract "ij,kj->ik" %g, %1 : (tensor<4x48xf32>, tensor<18x48xf32>) -> tensor<4x18xf32>
   func.return %2 : tensor<4x18xf32>
 }
+
+// In the gradient by an image, the weights have another order of axes. They are large, so they are packed in any case, and
+// from where they are: no copy has them in the order of the product.
+// CHECK-LABEL: func.func @transposed
+// CHECK-NOT:     tensor<64x128x3x3xf32>
+// CHECK:         affine_map<(d0, d1, d2, d3, d4, d5) -> (d3, d0, d4, d5)>
+// CHECK-SAME:    affine_map<(d0, d1, d2, d3, d4, d5) -> (d3, (d4 + d1), (d5 + d2))>
+// CHECK-SAME:    ins(%w, %x : tensor<128x64x3x3xf32>, tensor<128x10x10xf32>)
+// CHECK-NOT:     linalg.generic
+// CHECK:         func.return
+func.func @transposed(%w: tensor<128x64x3x3xf32>, %x: tensor<128x10x10xf32>) -> tensor<64x64xf32> {
+  %0 = nd.windows %x {axes = array<i64: 0, 1, 2, 1, 2>, steps = array<i64: 1, 1, 1, 1, 1>}
+      : tensor<128x10x10xf32> to tensor<128x3x3x8x8xf32>
+  %1 = nd.reshape %0 : tensor<128x3x3x8x8xf32> to tensor<1152x64xf32>
+  %2 = nd.transpose %w {permutation = array<i64: 1, 0, 2, 3>} : tensor<128x64x3x3xf32> to tensor<64x128x3x3xf32>
+  %3 = nd.reshape %2 : tensor<64x128x3x3xf32> to tensor<64x1152xf32>
+  %4 = nd.contract "ik,kj->ij" %3, %1 : (tensor<64x1152xf32>, tensor<1152x64xf32>) -> tensor<64x64xf32>
+  func.return %4 : tensor<64x64xf32>
+}

@@ -16,6 +16,7 @@ SHAPES = {
     "two groups": ((2, 4, 9, 33), (6, 2, 2, 4), 1, 2),
     "one filter a channel": ((2, 3, 9, 19), (3, 1, 3, 3), 1, 3),
     "dilated": ((1, 2, 12, 20), (5, 2, 3, 3), 2, 1),
+    "weights that are packed from where they are": ((2, 64, 8, 8), (116, 64, 3, 3), 1, 1),
 }
 
 

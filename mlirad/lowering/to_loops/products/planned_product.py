@@ -24,7 +24,7 @@ from mlirad.lowering.to_loops.products.product_blocks import (
     writes_rows_in_order,
 )
 from mlirad.lowering.to_loops.products.shared_tiles import SharedTiles
-from mlirad.lowering.to_loops.products.windowed_factor import WindowedFactor
+from mlirad.lowering.to_loops.products.windowed_factor import SplitOperand, WindowedFactor
 from mlirad.lowering.to_loops.scratch import is_on_stack
 
 BLOCK_ROWS = 48
@@ -76,7 +76,8 @@ class PlannedProduct:
         is_by_rows = is_along_j and not (is_large or is_first) and reads_rows_in_order(contraction.extents(nest), bytes)
         has_short_tiles = is_in_order or is_by_rows
         is_shared = shared is not None and shared.is_for(nest.sizes) and (shared.is_many or not has_short_tiles)
-        self.shared = shared if is_shared and not reads_windows else None
+        is_split = isinstance(contraction.a, SplitOperand) and not is_blocked
+        self.shared = shared if is_shared and not (reads_windows or is_split) else None
         has_32_registers = vector_bytes >= 64
         is_wide = has_32_registers and self.shared is None and windows is None and not is_blocked
         self.vectors = vectors_of_tile(size, self.lanes, has_32_registers=is_wide and not is_on_stack(builder))

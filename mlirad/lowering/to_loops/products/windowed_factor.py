@@ -164,6 +164,36 @@ class WindowedFactor:
         return builder.subtract(index, builder.multiply(builder.divide(index, size), size))
 
 
+@dataclass(frozen=True)
+class SplitOperand(Operand):
+    """A factor whose columns run along several dimensions that are not one in memory. At its place, the first one's
+    subscript is the number of a column."""
+
+    columns: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()
+    """The sizes of the columns' dimensions."""
+
+    @property
+    def dimensions(self) -> frozenset[int]:
+        return super().dimensions.difference(self.columns[1:])
+
+    def is_unit(self, dimension: int) -> bool:
+        return dimension not in self.columns and super().is_unit(dimension)
+
+    def place(self, builder: LoopBuilder, subscripts: Mapping[int, Index]) -> list[Index]:
+        first, *others = self.columns
+        number, found = subscripts[first], dict(subscripts)
+        for d, size in zip(reversed(others), reversed(self.lengths[1:]), strict=True):
+            before = builder.divide(number, size)
+            found[d], number = builder.subtract(number, builder.multiply(before, size)), before
+        return super().place(builder, found | {first: number})
+
+    @staticmethod
+    def of(operand: Operand, columns: tuple[int, ...], sizes: Mapping[int, int]) -> SplitOperand:
+        lengths = tuple(sizes[d] for d in columns)
+        return SplitOperand(operand.value, operand.subscripts, operand.shape, operand.strides, columns, lengths)
+
+
 def match_windowed(nest: Nest, body: Body, builder: LoopBuilder) -> tuple[Nest, Contraction, WindowedFactor] | None:
     """The nest as a product with windows, and the nest in which these are a matrix; None if it is no such product."""
     if len(nest.inputs) != 2 or len(nest.outputs) != 1 or not body.is_multiply_add:
@@ -185,8 +215,8 @@ def match_windowed(nest: Nest, body: Body, builder: LoopBuilder) -> tuple[Nest, 
         return None
     if set(nest.live) != {*rows, *columns, *around} or prod(known[d] for d in rows[1:]) > DEPTH:
         return None
-    own, out = merged(a, rows, nest, builder), merged(c, columns, nest, builder)
-    if own is None or out is None or not out.is_unit(columns[0]):
+    own, out = merged(a, rows, nest, builder) or SplitOperand.of(a, rows, known), merged(c, columns, nest, builder)
+    if out is None or not out.is_unit(columns[0]):
         return None
     others = tuple(d for d in around if d != heights[0])
     product = Contraction(own, x, out, heights[0], columns[0], rows[0], others)
