@@ -31,7 +31,7 @@ from mlirad.lowering.to_loops.loop_nest import Nest, loops_around
 from mlirad.lowering.to_loops.products.block_loops import loops_over_panels
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.packed_factors import Masks
-from mlirad.lowering.to_loops.products.product_blocks import LINE
+from mlirad.lowering.to_loops.products.product_blocks import AHEAD, LINE
 from mlirad.lowering.to_loops.products.rows_before_loops import RowsBeforeLoops
 from mlirad.lowering.to_loops.products.shared_tiles import layout_of
 from mlirad.lowering.to_loops.products.windowed_factor import WindowedFactor
@@ -40,7 +40,7 @@ _PACKING = 24
 """To pack a vector of windows takes as long as to multiply it by so many rows."""
 _FROM = 1 << 16
 """From so many multiplications on, a product may have tiles of its own."""
-_ROWS_BYTES, _COLUMNS_BYTES = 1 << 19, 1 << 18
+_ROWS_BYTES, _COLUMNS_BYTES = 1 << 19, 1 << 19
 """Up to so many bytes, the first factor stays in the second-level cache while panels of columns go by. If it has more,
 so many bytes of the windowed array stay there while rows go by."""
 _MOST_TAPS = 4
@@ -179,8 +179,9 @@ class WindowsInPlace:
             return 0
         first, *taps = self.windows.rows
         beyond = sum((self.windows.sizes[d] - 1) * self.line.strides[d] for d in taps)
-        most = _COLUMNS_BYTES // (bytes * self.windows.sizes[first]) - beyond
-        return max(most // self.width, 1) * self.width
+        most = max(_COLUMNS_BYTES // (bytes * self.windows.sizes[first]) - beyond, self.width)
+        count = -(-self.line.length // most)  # about equal blocks: each reads all of a again
+        return -(-self.line.length // (count * self.width)) * self.width
 
     def _seen(self) -> SSAValue:
         """The windowed array with an axis for each tap and one along the line, at the present place of the loops."""
@@ -257,6 +258,8 @@ class WindowsInPlace:
                 builder.load(seen, [*here, column], lanes, mask) for column, mask in zip(columns, masks, strict=True)
             ]
             self._fetch_next(seen, here, columns)
+            if self.packed is not None and slab is not None:
+                builder.prefetch(self.packed.buffer, [builder.add(slab, builder.add(k, AHEAD)), 0], is_write=False)
             results: list[SSAValue] = []
             for number, row in enumerate(rows):
                 if self.packed is None or slab is None:
