@@ -49,7 +49,7 @@ from mlirad.lowering.to_loops.products.rows_before_loops import is_repeated
 from mlirad.lowering.to_loops.products.shared_tiles import SharedTiles
 from mlirad.lowering.to_loops.products.transposed_product import TransposedProduct
 from mlirad.lowering.to_loops.products.windowed_factor import match_windowed
-from mlirad.lowering.to_loops.products.windows_in_place import Line, WindowsInPlace, line_of
+from mlirad.lowering.to_loops.products.windows_in_place import WindowLine, WindowsInPlace, line_of
 from mlirad.lowering.to_loops.repeated_nests import share_repeated
 from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS, SmallNests
 from mlirad.lowering.to_loops.vectorize import NestEmitter
@@ -202,7 +202,7 @@ class _Lowering:
     is_first: bool = False
     is_large: bool = False
     is_by_threads: bool = False
-    line: Line | None = None
+    line: WindowLine | None = None
 
     def replace(self, op: Operation) -> None:
         """Replace the op, and the nests that it computes as well, by loops."""

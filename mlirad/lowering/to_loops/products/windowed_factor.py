@@ -1,4 +1,5 @@
-"""Recognises products of a matrix with windows of an array, and packs the windows' columns for register tiles.
+"""Recognises products of a matrix with windows of an array, and packs the windows' columns for register tiles. The
+columns of the matrix may run along several dimensions that are not one in memory.
 
 Reads: nests c[i, h, w] += a[i, k, l] * x[h + k, w + l] and c[k, l, j] += x[h + k, w + l] * b[j, h, w], with any number
 of such dimensions. Writes: loops that pack windows, or sum along them. Leaves: the tiles (`register_tiles.py`).

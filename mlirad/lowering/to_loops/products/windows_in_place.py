@@ -48,7 +48,7 @@ _MOST_TAPS = 4
 
 
 @dataclass(frozen=True)
-class Line:
+class WindowLine:
     """Where the elements of windows lie. length: the places of the result and those between its rows; stride: from one
     row of the result to the next; width, rows: the places of a row, and the rows. strides: of each tap's dimension.
 
@@ -63,7 +63,7 @@ class Line:
     around: tuple[int, ...]
 
 
-def line_of(product: Contraction, windows: WindowedFactor | None, nest: Nest, vector_bytes: int) -> Line | None:
+def line_of(product: Contraction, windows: WindowedFactor | None, nest: Nest, vector_bytes: int) -> WindowLine | None:
     """How tiles read the windows in place; None if it takes less time to pack them, or is not possible."""
     if windows is None or windows.is_left:
         return None
@@ -74,26 +74,31 @@ def line_of(product: Contraction, windows: WindowedFactor | None, nest: Nest, ve
         return None
     *others, last = windows.columns
     sizes, lanes = windows.sizes, vector_bytes // itemsize(product.c.element)
-    line = _line_of(sizes[last], 1, sizes[last], windows, known, tuple(others))
+    places = prod(sizes[d] for d in windows.columns)
+    if known[last] != 1 or places * rows * steps < _FROM:
+        return None
+    lines = [_line_of(sizes[last], 1, sizes[last], windows, known, tuple(others))]
     if others and known[others[-1]] >= sizes[last]:
         *around, height = others
-        line = _line_of(known[height], sizes[height], sizes[last], windows, known, tuple(around))
-    if known[last] != 1 or line.length < 2 * lanes or prod(sizes[d] for d in windows.columns) * rows * steps < _FROM:
-        return None
-    vectors = prod(sizes[d] for d in line.around) * -(-line.length // lanes)
-    packed = -(-prod(sizes[d] for d in windows.columns) // lanes)
-    return line if vectors * rows <= packed * (rows + _PACKING) else None
+        lines.insert(0, _line_of(known[height], sizes[height], sizes[last], windows, known, tuple(around)))
+
+    def vectors(line: WindowLine) -> int:
+        return prod(sizes[d] for d in line.around) * -(-line.length // lanes)
+
+    line = min((line for line in lines if line.length >= 2 * lanes), key=vectors, default=None)
+    most = -(-places // lanes) * (rows + _PACKING)
+    return line if line is not None and vectors(line) * rows <= most else None
 
 
 def _line_of(
     stride: int, rows: int, width: int, windows: WindowedFactor, strides: Mapping[int, int], around: tuple[int, ...]
-) -> Line:
+) -> WindowLine:
     length = (rows - 1) * stride + width
-    return Line(length, stride, width, rows, {d: strides[d] for d in windows.rows}, around)
+    return WindowLine(length, stride, width, rows, {d: strides[d] for d in windows.rows}, around)
 
 
 @dataclass(frozen=True)
-class Piece:
+class WindowPiece:
     """The lanes of a panel's vector that belong to a row of the result, and the column of c that its first lane would
     have."""
 
@@ -109,7 +114,7 @@ class WindowsInPlace:
         self,
         product: Contraction,
         windows: WindowedFactor,
-        line: Line,
+        line: WindowLine,
         nest: Nest,
         vector_bytes: int,
         builder: LoopBuilder,
@@ -202,19 +207,19 @@ class WindowsInPlace:
             operandSegmentSizes=segments(1, 1, 0, 0),
         )
 
-    def _pieces(self, j: Index, masks: Masks) -> list[Piece]:
+    def _pieces(self, j: Index, masks: Masks) -> list[WindowPiece]:
         """What belongs to the result of the vectors of a panel that begins at a place of the line."""
         builder, line, lanes = self.builder, self.line, self.lanes
         before: Index = 0
         for d in line.around:
             before = builder.add(builder.multiply(before, self.windows.sizes[d]), self.subscripts[d])
         before = builder.multiply(before, line.rows)
-        found: list[Piece] = []
+        found: list[WindowPiece] = []
         for v, loaded in enumerate(masks):
             start = builder.add(j, v * lanes)
             if line.rows == 1:
                 column = builder.add(builder.multiply(before, line.width), start)
-                found.append(Piece(v, loaded, column))
+                found.append(WindowPiece(v, loaded, column))
                 continue
             row = builder.divide(start, line.stride)
             at, left = (
@@ -226,7 +231,7 @@ class WindowsInPlace:
                 high = builder.maximum(builder.minimum(builder.add(low, line.width), left), low)
                 first = builder.multiply(builder.add(builder.add(before, row), number), line.width)
                 mask = self._between(low if number else 0, high)
-                found.append(Piece(v, mask, builder.subtract(first, low)))
+                found.append(WindowPiece(v, mask, builder.subtract(first, low)))
         return found
 
     def _between(self, low: Index, high: Index) -> SSAValue | None:
@@ -242,7 +247,7 @@ class WindowsInPlace:
 
     # -- tiles -----------------------------------------------------------------------------------------------------
 
-    def _tile(self, seen: SSAValue, first: Index, j: Index, masks: Masks, pieces: Sequence[Piece]) -> None:
+    def _tile(self, seen: SSAValue, first: Index, j: Index, masks: Masks, pieces: Sequence[WindowPiece]) -> None:
         builder, product, lanes = self.builder, self.product, self.lanes
         count = self.sizes[product.i]
         rows = [builder.add(first, row) for row in range(self.rows)]
