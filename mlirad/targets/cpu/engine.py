@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -33,6 +34,12 @@ FINISHED = "; no loop here is left to be vectorised"
 
 VECTORIZED = "; loops here are only left to be unrolled"
 """The first line of IR in which all other loops are cheap, and slower in vectors."""
+
+BEGIN_IMPROVED, END_IMPROVED = "; these functions get all of LLVM's passes", "; what follows belongs to all functions"
+"""The lines around functions with loops that are left to be vectorised, in a module whose other functions have none."""
+
+UNROLLED, IMPROVED = "unrolled", "improved"
+"""The kinds of symbols of functions that are only left to be unrolled, and of those that get all of LLVM's passes."""
 
 # Functions that LLVM's code generator may call, besides those that the emitter calls by name. Each also as `...f`, for
 # float.
@@ -198,25 +205,67 @@ def _get_session() -> _Session:
 @contextmanager
 def _parsed(text: str) -> Iterator[llvm.ModuleRef]:
     """A verified module in its own context, so that it is freed completely."""
-    compiler = _get_compiler()
-    context = llvm.create_context()
-    with llvm.parse_assembly(text, context) as module:
-        module.triple = compiler.triple
-        module.data_layout = compiler.layout
-        module.verify()
+    with _parsed_in(text, llvm.create_context()) as module:
         yield module
 
 
-def _optimise(module: llvm.ModuleRef, text: str) -> None:
-    """text: the module's, whose first line says what is left to be done."""
-    options = llvm.create_pipeline_tuning_options(speed_level=_OPTIMISATION)
-    if text.startswith((FINISHED, VECTORIZED)):
+def _parsed_in(text: str, context: llvm.ContextRef) -> llvm.ModuleRef:
+    compiler = _get_compiler()
+    module = llvm.parse_assembly(text, context)
+    module.triple = compiler.triple
+    module.data_layout = compiler.layout
+    module.verify()
+    return module
+
+
+@contextmanager
+def _optimised(text: str) -> Iterator[llvm.ModuleRef]:
+    """The optimised module of a text, whose first line says what is left to be done."""
+    is_unrolled = text.startswith(VECTORIZED)
+    if not is_unrolled and not text.startswith(FINISHED):
+        with _parsed(text) as module:
+            _improve(module)
+            yield module
+        return
+    most, improved = _divided(text)
+    context = llvm.create_context()
+    with _parsed_in(most, context) as module:
         for function in module.functions:
             if not function.is_declaration:
-                clean_up = _clean_up(unrolls=text.startswith(VECTORIZED))
-                with _pass_builder(options) as builder, _freed(clean_up) as passes:
+                clean_up = _clean_up(unrolls=is_unrolled or function.name.startswith(_UNROLLED))
+                with _pass_builder(_options()) as builder, _freed(clean_up) as passes:
                     passes.run(function, builder)
-        return
+        if improved is not None:
+            other = _parsed_in(improved, context)
+            _improve(other)
+            module.link_in(other)
+        for function in module.functions:
+            if function.name.startswith(_IMPROVED):
+                function.linkage = "internal"
+        yield module
+
+
+_UNROLLED = f"mlirad.{UNROLLED}."
+_IMPROVED = f"mlirad.{IMPROVED}."
+
+
+def _divided(text: str) -> tuple[str, str | None]:
+    """The module's text, and that of the functions that get all of LLVM's passes, if any."""
+    first, begin, rest = text.partition(BEGIN_IMPROVED)
+    if not begin:
+        return text, None
+    improved, _, shared = rest.partition(END_IMPROVED)
+    heads = re.findall(r"^define hidden (.*) \{$", improved, re.MULTILINE)
+    return "\n".join([first, *(f"declare {head}" for head in heads), shared]), improved + shared
+
+
+def _options() -> llvm.PipelineTuningOptions:
+    return llvm.create_pipeline_tuning_options(speed_level=_OPTIMISATION)
+
+
+def _improve(module: llvm.ModuleRef) -> None:
+    """Run all of LLVM's passes."""
+    options = _options()
     options.loop_vectorization = True
     options.slp_vectorization = False  # decision 123
     options.loop_interleaving = True
@@ -261,8 +310,7 @@ def _freed(passes: _Passes) -> Iterator[_Passes]:
 
 def optimise(text: str) -> str:
     """LLVM IR after LLVM's O2 pipeline with the vectoriser of loops, or after a clean-up if loops are finished."""
-    with _parsed(text) as module:
-        _optimise(module, text)
+    with _optimised(text) as module:
         return str(module)
 
 
@@ -274,9 +322,7 @@ def assemble(text: str) -> str:
 
 def compile_object(text: str, *, is_optimised: bool = False) -> bytes:
     """Optimise IR, unless it is already optimised, and compile it to an object file."""
-    with _parsed(text) as module:
-        if not is_optimised:
-            _optimise(module, text)
+    with _parsed(text) if is_optimised else _optimised(text) as module:
         return _get_compiler().machine.emit_object(module)
 
 

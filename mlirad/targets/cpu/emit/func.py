@@ -45,7 +45,9 @@ from mlirad.targets.cpu.emit.memref import ALIGNMENT, from_memory
 from mlirad.targets.cpu.emit.native_call import call_native
 from mlirad.targets.cpu.emit.print_call import emit_print
 from mlirad.targets.cpu.emit.scf import may_release
-from mlirad.targets.cpu.emit.vectorized_loops import find_vectorized_loops
+from mlirad.targets.cpu.emit.separate.results import load_results, results_on_stack, store_results
+from mlirad.targets.cpu.emit.separate.separate_loops import find_separate_loops
+from mlirad.targets.cpu.emit.vectorized_loops import find_vectorized_loops, note_what_is_left
 from mlirad.targets.cpu.manifest import EntrySignature, ErrorEntry
 
 _GROW = "mlirad_grow_"
@@ -109,6 +111,10 @@ def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attribut
     e = FunctionEmitter(module, polling.polling_of(op, ops, called, set(module.functions)))
     _find_releasing_loops(e, op, ops)
     find_vectorized_loops(e, op, ops)
+    if len(module.functions) == 1:
+        e.separate = find_separate_loops(e, ops)
+    note_what_is_left(e, ops)
+    e.polling.calls |= any(polling.is_watched(e.polling, [loop, *ops_in(loop)]) for loop in e.separate)
     scopes = _arena_scopes(e, ops)
     # Only the entry point guarantees disjoint arguments; a call inside the module may pass one array twice.
     noalias = "noalias " if is_public and not is_called else ""
@@ -133,7 +139,8 @@ def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attribut
     e.run(block)
     name = quoted(symbol("body", op.sym_name.data))
     module.chunks.append(e.text(f"define internal i32 {name}({', '.join(parameters)}) {attributes}"))
-    module.chunks += [*scopes, *e.footnotes]
+    module.scopes += scopes
+    module.chunks += e.footnotes
     if is_public:
         entry = signature(op, module.functions, has_arena=not is_called)
         module.entries[entry.name] = entry
@@ -247,14 +254,7 @@ def emit_return(e: FunctionEmitter, op: func.ReturnOp) -> None:
     polling.end(e)
     if e.mark is not None:
         _give_back(e, e.mark)
-    place = 0
-    for value in op.arguments:
-        for part, word in to_parts(e.value(value), value.type):
-            pointer = e.assign(f"getelementptr i64, ptr %results, i64 {place}")
-            place += 1
-            if part[0] == "i" and part != "i64":
-                word, part = e.assign(f"{'zext' if part == 'i1' else 'sext'} {part} {word} to i64"), "i64"
-            e.line(f"store {part} {word}, ptr {pointer}, align 8")
+    store_results(e, op.arguments)
     e.line("ret i32 0")
 
 
@@ -286,25 +286,14 @@ def _call_defined(e: FunctionEmitter, op: func.CallOp, callee: func.FuncOp) -> N
     if callee.sym_name.data in e.module.recursive:
         _require_stack(e, op)
     mark = _mark(e) if _has_array_results(callee) else None
-    types = [result.type for result in op.res]
-    parts = [part for type in types for part in part_types(type)]
-    results = f"%{e.fresh('stack')}" if parts else "null"
-    if parts:
-        e.allocas.append(f"  {results} = alloca [{len(parts)} x i64], align 8")
+    results = results_on_stack(e, [result.type for result in op.res])
     arguments = [("ptr", "%ctx"), ("ptr", results)]
     for value in op.arguments:
         arguments += to_parts(e.value(value), value.type)
     listed = ", ".join(f"{type} {word}" for type, word in arguments)
     code = e.assign(f"call i32 {quoted(symbol('body', callee.sym_name.data))}({listed})")
     e.require(e.assign(f"icmp eq i32 {code}, 0"), code)
-    words: list[str] = []
-    for place, part in enumerate(parts):
-        pointer = e.assign(f"getelementptr i64, ptr {results}, i64 {place}")
-        loaded = e.assign(f"load {'i8' if part == 'i1' else part}, ptr {pointer}, align 8")
-        words.append(e.assign(f"icmp ne i8 {loaded}, 0") if part == "i1" else loaded)
-    supply = iter(words)
-    for result in op.res:
-        e.bind(result, from_parts(e, result.type, supply))
+    load_results(e, op.res, results)
     if mark is not None:
         _give_back(e, mark, [e.memref(result).pointer for result in op.res if isinstance(result.type, MemRefType)])
 

@@ -6,7 +6,7 @@ nesting may be arbitrarily deep.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -74,6 +74,9 @@ class ModuleEmitter:
     errors: dict[ErrorEntry, int] = field(default_factory=dict)
     entries: dict[str, EntrySignature] = field(default_factory=dict)
     chunks: list[str] = field(default_factory=list)
+    improved: list[str] = field(default_factory=list)
+    """The functions that all of LLVM's passes improve, if the others need few."""
+    scopes: list[str] = field(default_factory=list)
     nodes: int = 10
     is_finished: bool = True
     """Whether every innermost loop handles vectors, and no function calls another: there is little left for LLVM to
@@ -162,6 +165,8 @@ class FunctionEmitter(Lines):
         self.arena_scopes: dict[SSAValue, str] = {}
         self.releasing: set[Operation] = set()
         self.vectorized: set[Operation] = set()
+        self.separate: set[Operation] = set()
+        self.ranges: dict[str, tuple[int, int]] = {}
         self.footnotes: list[str] = []
         self.polling = polling or Polling()
         self.name = ""
@@ -178,6 +183,28 @@ class FunctionEmitter(Lines):
         made.vectorized, made.arena_scopes = self.vectorized, self.arena_scopes
         made._values, made._counter = self._values, self._counter
         return made
+
+    def part(self, *, is_watched: bool) -> FunctionEmitter:
+        """The emitter for a loop that becomes a function that this one calls: values keep their names. is_watched:
+        whether it charges for its work; it does so in the context then."""
+        watched = Polling(self.polling.charges, self.polling.strips, self.polling.moves, calls=True)
+        made = FunctionEmitter(self.module, watched if is_watched else Polling())
+        made.name, made.attributes = self.name, self.attributes
+        made.vectorized, made.arena_scopes, made.releasing = self.vectorized, self.arena_scopes, self.releasing
+        made._values, made._counter = self._values, self._counter
+        return made
+
+    def distinct_among(self, pointers: Collection[str]) -> set[str]:
+        """The pointers whose memory none of the others refers to."""
+        if not all(pointer in self.distinct or pointer in self.ranges for pointer in pointers):
+            return set()
+        return {one for one in pointers if all(one == other or self._are_apart(one, other) for other in pointers)}
+
+    def _are_apart(self, one: str, other: str) -> bool:
+        if one not in self.ranges or other not in self.ranges:
+            return True
+        (start, end), (first, last) = self.ranges[one], self.ranges[other]
+        return end <= first or last <= start
 
     # values
 
@@ -262,18 +289,25 @@ class FunctionEmitter(Lines):
 
     def run(self, block: Block) -> None:
         """Emit a block and everything nested in it, without recursion."""
-        stack = [self._walk(block)]
+        self._run(block.ops)
+
+    def run_op(self, op: Operation) -> None:
+        """The same for one op."""
+        self._run((op,))
+
+    def _run(self, ops: Iterable[Operation]) -> None:
+        stack = [self._walk(ops)]
         while stack:
             nested = next(stack[-1], None)
             if nested is None:
                 stack.pop()
             else:
-                stack.append(self._walk(nested))
+                stack.append(self._walk(nested.ops))
 
-    def _walk(self, block: Block) -> Iterator[Block]:
+    def _walk(self, ops: Iterable[Operation]) -> Iterator[Block]:
         rules = self.module.rules
         with self.scope():
-            for op in block.ops:
+            for op in ops:
                 try:
                     nested = rules[op.__class__](self, op)
                     if nested is not None:

@@ -8,14 +8,16 @@ from xdsl.dialects import func
 
 from mlirad.targets.cpu.emit.descriptor import from_parts, part_types, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, ops_in, quoted, symbol
-from mlirad.targets.cpu.emit.vectorized_loops import find_vectorized_loops
+from mlirad.targets.cpu.emit.vectorized_loops import find_vectorized_loops, note_what_is_left
 
 
 def emit_leaf(module: ModuleEmitter, op: func.FuncOp, attributes: str) -> None:
     block = op.body.block
     e = FunctionEmitter(module)
     e.name, e.attributes, e.is_task = op.sym_name.data, attributes, True
-    find_vectorized_loops(e, op, ops_in(op))
+    ops = ops_in(op)
+    find_vectorized_loops(e, op, ops)
+    note_what_is_left(e, ops)
     types = [part for argument in block.args for part in part_types(argument.type)]
     words = [f"%a{number}" for number in range(len(types))]
     supply = iter(words)

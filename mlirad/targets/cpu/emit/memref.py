@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirad.errors import TargetError
-from mlirad.lowering.to_buffers.plan_arena import block_bytes_of
+from mlirad.lowering.to_buffers.plan_arena import block_bytes_of, needed_bytes
 from mlirad.targets.cpu.call_context import MEMORY_ERROR
 from mlirad.targets.cpu.emit.descriptor import (
     MemRef,
@@ -169,7 +169,11 @@ def _in_arena(e: FunctionEmitter, op: Operation) -> str | None:
         apart, parallel = blocks
         before = e.assign(f"mul nuw nsw i64 {e.word(parallel.body.block.args[0])}, {apart}")
         bytes = e.assign(f"add nuw nsw i64 {before}, {bytes}")
-    return "%arena" if bytes == "0" else e.assign(f"getelementptr inbounds i8, ptr %arena, i64 {bytes}")
+    pointer = "%arena" if bytes == "0" else e.assign(f"getelementptr inbounds i8, ptr %arena, i64 {bytes}")
+    if blocks is None and isinstance(op, memref.AllocOp):
+        start = offset.value.data
+        e.ranges[pointer] = start, max(start + needed_bytes(op), e.ranges.get(pointer, (0, 0))[1])
+    return pointer
 
 
 def emit_alloca(e: FunctionEmitter, op: memref.AllocaOp) -> None:

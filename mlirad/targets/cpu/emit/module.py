@@ -16,7 +16,7 @@ from mlirad.targets.cpu.emit import func as func_rules
 from mlirad.targets.cpu.emit import memref as memref_rules
 from mlirad.targets.cpu.emit.function import ModuleEmitter, Rule, escaped, ops_in, quoted
 from mlirad.targets.cpu.emit.leaf_function import emit_leaf
-from mlirad.targets.cpu.engine import FINISHED, VECTORIZED
+from mlirad.targets.cpu.engine import BEGIN_IMPROVED, END_IMPROVED, FINISHED, VECTORIZED
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
 from mlirad.targets.cpu.runtime import runtime_text
 
@@ -69,5 +69,7 @@ def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
     table = f"@{ENTRIES} = constant [{len(emitter.entries)} x ptr] [{addresses}]"
     weights = '!0 = !{!"branch_weights", i32 1000000, i32 1}'
     first_line = [FINISHED] if emitter.is_finished else [VECTORIZED] if emitter.is_vectorized else []
-    parts = [*first_line, *emitter.chunks, *definitions, *declarations.values(), table, data, weights, ""]
+    improved = [BEGIN_IMPROVED, *emitter.improved, END_IMPROVED] if emitter.improved else []
+    shared = [*emitter.scopes, *definitions, *declarations.values(), weights]
+    parts = [*first_line, *emitter.chunks, table, data, *improved, *shared, ""]
     return "\n".join(parts)

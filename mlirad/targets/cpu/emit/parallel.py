@@ -19,6 +19,7 @@ from mlirad.targets.cpu.emit import polling
 from mlirad.targets.cpu.emit.descriptor import MemRef, is_literal, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule, ops_in, quoted, symbol
 from mlirad.targets.cpu.emit.scf import emit_terminator
+from mlirad.targets.cpu.emit.separate.captures import captured_inside
 
 _RANGE = ("%first", "%last")
 
@@ -28,38 +29,11 @@ def emit_parallel(e: FunctionEmitter, op: scf.ParallelOp) -> None:
         raise TargetError("the cpu target runs scf.parallel of one dimension, without results, and none in another")
     lower, upper, step = e.words((op.lowerBound[0], op.upperBound[0], op.step[0]))
     task = f"{e.name}.{e.fresh('parallel')}"
-    captured = _captured(e, op)
+    captured = captured_inside(e, op)
     captured |= {word: "i64" for word in (lower, step) if not is_literal(word)}
     _emit_blocks(e.task(task), op, (lower, step), captured, e.distinct)
     _emit_task(e, task, captured)
     _call(e, task, captured, _block_count(e, lower, upper, step))
-
-
-def _captured(e: FunctionEmitter, op: scf.ParallelOp) -> dict[str, str]:
-    """The names of all values that the region captures, with their LLVM types."""
-    ops = ops_in(op)
-    made: set[SSAValue] = set(op.body.block.args)
-    for inner in ops:
-        made.update(inner.results)
-        for region in inner.regions:
-            for block in region.blocks:
-                made.update(block.args)
-    found: dict[str, str] = {}
-    for inner in ops:
-        if BLOCK in inner.attributes:
-            found["%arena"] = "ptr"
-        for operand in inner.operands:
-            if operand not in made:
-                found |= dict(_parts(e, operand))
-    return found
-
-
-def _parts(e: FunctionEmitter, operand: SSAValue) -> list[tuple[str, str]]:
-    value = e.value(operand)
-    if isinstance(value, MemRef):
-        words = [(value.pointer, "ptr"), *((word, "i64") for word in (value.offset, *value.sizes, *value.strides))]
-        return [(word, type) for word, type in words if not is_literal(word)]
-    return [(word, part) for part, word in to_parts(value, operand.type) if not is_literal(word)]
 
 
 def _emit_blocks(

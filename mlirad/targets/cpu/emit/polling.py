@@ -92,6 +92,11 @@ def _loop(made: Polling, op: scf.ForOp | scf.WhileOp, trip: int, has_watched: bo
     return trip, True
 
 
+def is_watched(polling: Polling, ops: Sequence[Operation]) -> bool:
+    """Whether one of these ops charges for its work."""
+    return any(op in polling.charges or op in polling.strips or op in polling.moves for op in ops)
+
+
 def begin(e: FunctionEmitter) -> None:
     """Load the budget into a register, unless a call in the function charges its own work; a task has its own
     budget."""

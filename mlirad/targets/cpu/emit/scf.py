@@ -15,6 +15,7 @@ from mlirad.targets.cpu.emit.descriptor import is_literal, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Phi, Rule
 from mlirad.targets.cpu.emit.llvm_types import llvm_type
 from mlirad.targets.cpu.emit.polling import STRIP, charge
+from mlirad.targets.cpu.emit.separate.separate_loops import emit_separately
 from mlirad.targets.cpu.emit.vectorized_loops import goes_across_rows, goes_around_rows
 
 
@@ -60,6 +61,9 @@ def _release(e: FunctionEmitter, mark: str | None) -> None:
 
 def emit_for(e: FunctionEmitter, op: scf.ForOp) -> Iterator[Block]:
     """A loop tests its condition at its end (LLVM would have to rotate it otherwise), with a guard if necessary."""
+    if op in e.separate:
+        emit_separately(e, op)
+        return
     first, last, by, *carries = op.operands
     lower, upper, step = e.words((first, last, by))
     body, types, counter_type = op.regions[0].block, _types(carries), llvm_type(first.type)
@@ -203,6 +207,9 @@ def _loop_facts(e: FunctionEmitter, op: scf.ForOp) -> str:
 
 
 def emit_while(e: FunctionEmitter, op: scf.WhileOp) -> Iterator[Block]:
+    if op in e.separate:
+        emit_separately(e, op)
+        return
     condition, body = op.before_region.block, op.after_region.block
     types = _types(op.arguments)
     header, inside, after = e.fresh("while"), e.fresh("body"), e.fresh("done")

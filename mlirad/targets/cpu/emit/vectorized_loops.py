@@ -13,32 +13,34 @@ from xdsl.dialects.builtin import AnyFloat, MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.analysis.loops import trip_count
-from mlirad.targets.cpu.emit.function import FunctionEmitter
+from mlirad.targets.cpu.emit.function import FunctionEmitter, ops_in
 from mlirad.xdsl_support.traversal import ops_of
 
 
 def find_vectorized_loops(e: FunctionEmitter, function: func.FuncOp, ops: Sequence[Operation]) -> None:
-    """Vector loops need not be unrolled either. A module without other loops is finished, except for its calls. If its
-    other loops go across rows, they are only unrolled."""
-    module = e.module
-    called: set[str] = set()
+    """Find the loops around ops on vectors."""
     for op in ops:
         is_vector = op.name.startswith("vector.")
         if isinstance(op, func.CallOp):
-            callee = op.callee.string_value()
-            called.add(callee)
-            is_vector = callee in module.leaves
+            is_vector = op.callee.string_value() in e.module.leaves
         if is_vector:
             parent = op.parent_op()
             while parent is not None and parent is not function and parent not in e.vectorized:
                 e.vectorized.add(parent)
                 parent = parent.parent_op()
-    loops = [op for op in ops if op.__class__ in (scf.ForOp, scf.WhileOp, scf.ParallelOp)]
-    others = [op for op in loops if op not in e.vectorized]
+
+
+def note_what_is_left(e: FunctionEmitter, ops: Sequence[Operation]) -> None:
+    """Vector loops need not be unrolled either. A module without other loops is finished, except for its calls. If its
+    other loops go across rows, they are only unrolled."""
+    module = e.module
+    separate = {inner for op in e.separate for inner in (op, *ops_in(op))}
+    others = [op for op in ops if op.__class__ in _LOOPS and op not in e.vectorized and op not in separate]
     if others:
         module.is_finished = False
-    if not all(isinstance(op, scf.ForOp) and goes_across_rows(op) for op in others):
+    if not separate and not all(isinstance(op, scf.ForOp) and goes_across_rows(op) for op in others):
         module.is_vectorized = False
+    called = {op.callee.string_value() for op in ops if isinstance(op, func.CallOp)}
     if not module.functions.keys().isdisjoint(called):
         module.is_finished = module.is_vectorized = False
 
@@ -92,6 +94,8 @@ def _is_rounded_in_order(value: SSAValue) -> bool:
     op = value.owner
     return isinstance(op, _SUMS) and (op.fastmath is None or not op.fastmath.data)
 
+
+_LOOPS = (scf.ForOp, scf.WhileOp, scf.ParallelOp)
 
 _UNROLLED = 64
 """The most trips that two loops make together if LLVM may unroll both. Small matrices then stay in registers."""

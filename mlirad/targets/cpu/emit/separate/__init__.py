@@ -1,0 +1,1 @@
+"""Parts of a function that become functions of their own."""
