@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import scf
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from mlirad.errors import TargetError
-from mlirad.lowering.to_buffers.plan_arena import BLOCK
 from mlirad.targets.cpu.call_context import PARALLEL_FOR
 from mlirad.targets.cpu.emit import polling
-from mlirad.targets.cpu.emit.descriptor import MemRef, is_literal, to_parts
-from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule, ops_in, quoted, symbol
+from mlirad.targets.cpu.emit.descriptor import is_literal
+from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule, quoted, symbol
 from mlirad.targets.cpu.emit.scf import emit_terminator
 from mlirad.targets.cpu.emit.separate.captures import captured_inside
 

@@ -9,8 +9,9 @@ func.func public @f(%x: memref<9x8xf64>, %y: memref<8x9xf64>) {
     scf.for %j = %c0 to %c8 step %c1 {   // `y = x.T`
 ```
 
-becomes a call, `call i32 @"mlirad.loops.f.loop7"(ptr %ctx, ptr null, ptr %a0, ptr %a1)`, of a function with the two loops. Without
-that, these two loops would send the whole function through all of LLVM's passes, whose time also grows faster than the function.
+becomes a call of a function with the two loops: `call i32 @"mlirad.improved.f.loop7"(ptr %ctx, ptr null, ptr %a0,
+ptr %a1)`. Without that, they would send the whole function through all of LLVM's passes, some of which take longer for a loop in a
+large function than for the same loop in a small one.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from mlirad.targets.cpu.emit.vectorized_loops import goes_across_rows
 from mlirad.targets.cpu.engine import IMPROVED, UNROLLED
 
 LARGE = 1200
-"""The fewest ops of a function whose loops are separated. Below, LLVM is fast enough, and a call in a loop could cost more."""
+"""The fewest ops of a function whose loops are separated. In a smaller one, LLVM has little to do, and a call in a loop
+counts for more."""
 
 _SHARE = 0.5
 """The most that these loops may have of the function's ops: otherwise, there is little to be gained."""
@@ -47,7 +49,7 @@ def find_separate_loops(e: FunctionEmitter, ops: Sequence[Operation]) -> set[Ope
     found: set[Operation] = set()
     moved = 0
     for op in ops:
-        if op.__class__ is scf.ParallelOp and op not in e.vectorized:
+        if op.__class__ is scf.ParallelOp:  # its body becomes functions already
             return set()
         if op.__class__ not in (scf.ForOp, scf.WhileOp) or op in e.vectorized or not _is_outermost(e, op):
             continue
@@ -69,7 +71,7 @@ def _is_outermost(e: FunctionEmitter, op: Operation) -> bool:
 
 
 def _stands_alone(op: Operation, inside: Sequence[Operation]) -> bool:
-    """Whether a loop calls nothing, and keeps nothing on the stack of its function: small arrays may become registers there."""
+    """Whether a loop calls nothing, and uses no array of the function's stack, which may become registers."""
     own = {op, *inside}
     for inner in inside:
         if isinstance(inner, func.CallOp) and inner.callee.string_value() != CHECK:
