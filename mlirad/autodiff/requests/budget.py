@@ -255,7 +255,7 @@ class Checkpointed:
         slot, budget = self.state + SLOT, budget - self.initial
         room = budget - self.fixed
         if self.trip is not None and slot + self.trip <= room:
-            leg = max(room // 2 // self.trip, 1)
+            leg = max(min(room // 2, room - slot) // self.trip, 1)  # leaves room for one state, however long it is
             return Legs((room - leg * self.trip) // slot, leg, max((room - slot) // self.trip, leg))
         for_trip = min(max(self.least_of_trip, budget // 2), budget - slot)
         return Legs((budget - for_trip) // slot, budget=for_trip)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects import scf
+from xdsl.dialects.test import TestOp
+from xdsl.ir import Block
 
 import mlirad
+from mlirad.autodiff.requests.budget import SLOT, Checkpointed
+from mlirad.dialect.core import types
 
 RNG = np.random.default_rng(0)
 X = RNG.random(50) * 0.8 + 0.2
@@ -109,6 +115,19 @@ def test_two_loops_share_a_budget_and_a_small_tape_is_left_alone() -> None:
     memory = bounded.last_memory()
     assert memory is not None and 0 < memory < 45_000
     assert bounded.lower(X).as_text("autodiff").count("checkpointed = ") == 2
+
+
+def test_legs_have_a_slot_and_keep_their_budget() -> None:
+    """A leg's tape gets half of the budget, but never the room of the state that it starts from: without a slot, that
+    state was written outside of its memory."""
+    one = TestOp(result_types=[types.I64]).results[0]
+    op = scf.ForOp(one, one, one, [], Block(arg_types=[types.I64]))
+    for state, trip, fixed, step, initial, more in product(*[(8, 90, 900)] * 2, *[(0, 300)] * 4):
+        loop = Checkpointed(op, state, trip, fixed, step + 1, initial)
+        legs = loop.legs(loop.least + more)
+        assert legs.slots >= 1 and legs.leg >= 1
+        of_a_leg = fixed + legs.leg * trip if legs.budget is None else legs.budget
+        assert initial + legs.slots * (state + SLOT) + of_a_leg <= loop.least + more
 
 
 def test_second_order_and_split_sweeps() -> None:
