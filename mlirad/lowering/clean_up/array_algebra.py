@@ -43,6 +43,7 @@ from mlirad.dialect.ops.movement import (
 from mlirad.dialect.ops.reduction import MaxOp, MinOp, SumOp
 from mlirad.dialect.ops.wrapped_index import WrapIndexOp
 from mlirad.lowering.clean_up.algebra import Result, Rules, defined_by, rules_into
+from mlirad.lowering.clean_up.mirrored_slices import flipped, mirrored_axes
 
 RULES: Rules = {}
 rule = rules_into(RULES)
@@ -188,7 +189,11 @@ def extract_slice_from(op: ExtractSliceOp, array: SSAValue, *_places: SSAValue) 
     if (full_array := defined_by(array, FullOp)) is not None:
         return _full_like(full_array, op)
     written = defined_by(array, InsertSliceOp)
-    return written.value if written is not None and _same_slice(written, op) else None
+    if written is None:
+        return None
+    if _same_slice(written, op):
+        return written.value
+    return flipped(written.value, axes) if (axes := mirrored_axes(written, op)) else None
 
 
 @rule(InsertSliceOp)
@@ -210,12 +215,13 @@ def add_slice_to(op: AddSliceOp, part: SSAValue, array: SSAValue, *starts: SSAVa
     if _is_whole(op, part):
         return Expr(array) + Expr(part)
     before = defined_by(array, InsertSliceOp)
-    # A marked clear may yet prove needless. At constant places, later passes gather all additions to an array, and its
-    # clear, into one sum.
-    is_next = before is not None and not before.attributes and array.has_one_use()
-    is_apart = any(known_number(start) is None for start in starts)
-    if is_next and is_apart and before is not None and _same_slice(before, op):
+    # A marked clear may yet prove needless. Later passes gather all additions to boxes of an array, and its clear, into
+    # one sum.
+    is_next = before is not None and not before.attributes and array.has_one_use() and not _is_box(op)
+    if is_next and before is not None and _same_slice(before, op):
         old, array = before.value, before.t
+    elif is_next and before is not None and (axes := mirrored_axes(before, op)):
+        old, array = flipped(before.value, axes).value, before.t
     elif is_number(array, 0):
         old = array
     else:
@@ -255,6 +261,12 @@ def _same_slice(op: ExtractSliceOp | SliceUpdateOp, other: ExtractSliceOp | Slic
 
 def _part(op: ExtractSliceOp | SliceUpdateOp) -> SSAValue:
     return op.result if isinstance(op, ExtractSliceOp) else op.value
+
+
+def _is_box(op: SliceUpdateOp) -> bool:
+    """Whether a slice has constant places and sizes, and the strides 1."""
+    is_known = all(known_number(start) is not None for start in op.starts) and -1 not in ints(op.sizes)
+    return is_known and all(stride == 1 for stride in ints(op.strides))
 
 
 def _is_whole(op: ExtractSliceOp | SliceUpdateOp, part: SSAValue) -> bool:

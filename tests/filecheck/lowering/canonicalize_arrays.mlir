@@ -109,3 +109,47 @@ func.func @add_to_other_slice(%v: tensor<4xf64>, %w: tensor<4xf64>, %a: tensor<8
       : tensor<4xf64> into tensor<8xf64>
   func.return %u : tensor<8xf64>
 }
+
+// A slice that was written in the opposite order is what was written, in the opposite order: the array is not read.
+// CHECK-LABEL: func.func @read_mirrored_slice
+// CHECK:         %[[S:.*]] = nd.extract_slice %v
+// CHECK:         %[[F:.*]] = nd.extract_slice %[[S]][%{{.*}}][%n] {sizes = array<i64: -1>, strides = array<i64: -1>}
+// CHECK-NEXT:    func.return %[[F]]
+func.func @read_mirrored_slice(%v: tensor<?xf64>, %a: tensor<8xf64>, %q: i64) -> tensor<?xf64> {
+  %z = nd.constant {value = 0 : i64} : i64
+  %one = nd.constant {value = 1 : i64} : i64
+  %n = nd.add %q, %one : i64
+  %s = nd.extract_slice %v[%z][%n] {sizes = array<i64: -1>, strides = array<i64: 1>} : tensor<?xf64> -> tensor<?xf64>
+  %t = nd.insert_slice %s, %a[%z] {sizes = array<i64: -1>, strides = array<i64: 1>} : tensor<?xf64> into tensor<8xf64>
+  %u = nd.extract_slice %t[%q][%n] {sizes = array<i64: -1>, strides = array<i64: -1>} : tensor<8xf64> -> tensor<?xf64>
+  func.return %u : tensor<?xf64>
+}
+
+// The slice that begins one element earlier is another one.
+// CHECK-LABEL: func.func @read_other_mirrored_slice
+// CHECK:         %[[T:.*]] = nd.insert_slice
+// CHECK-NEXT:    nd.extract_slice %[[T]]
+func.func @read_other_mirrored_slice(%v: tensor<4xf64>, %a: tensor<8xf64>, %i: i64) -> tensor<4xf64> {
+  %two = nd.constant {value = 2 : i64} : i64
+  %j = nd.add %i, %two : i64
+  %t = nd.insert_slice %v, %a[%i] {sizes = array<i64: 4>, strides = array<i64: 1>}
+      : tensor<4xf64> into tensor<8xf64>
+  %u = nd.extract_slice %t[%j] {sizes = array<i64: 4>, strides = array<i64: -1>} : tensor<8xf64> -> tensor<4xf64>
+  func.return %u : tensor<4xf64>
+}
+
+// An addition in the opposite order takes in the write before it; along the other axis the order is the same.
+// CHECK-LABEL: func.func @add_to_mirrored_slice
+// CHECK:         %[[F:.*]] = nd.extract_slice %w[%{{.*}}, %{{.*}}] {sizes = array<i64: 2, 4>, strides = array<i64: 1, -1>}
+// CHECK-NEXT:    %[[SUM:.*]] = nd.add %[[F]], %v : tensor<2x4xf64>
+// CHECK-NEXT:    %[[U:.*]] = nd.insert_slice %[[SUM]], %a[%i, %k] {sizes = array<i64: 2, 4>, strides = array<i64: 1, -1>}
+// CHECK-NEXT:    func.return %[[U]]
+func.func @add_to_mirrored_slice(%v: tensor<2x4xf64>, %w: tensor<2x4xf64>, %a: tensor<8x8xf64>, %i: i64, %j: i64) -> tensor<8x8xf64> {
+  %three = nd.constant {value = 3 : i64} : i64
+  %k = nd.add %j, %three : i64
+  %t = nd.insert_slice %w, %a[%i, %j] {sizes = array<i64: 2, 4>, strides = array<i64: 1, 1>}
+      : tensor<2x4xf64> into tensor<8x8xf64>
+  %u = nd.add_slice %v, %t[%i, %k] {sizes = array<i64: 2, 4>, strides = array<i64: 1, -1>}
+      : tensor<2x4xf64> into tensor<8x8xf64>
+  func.return %u : tensor<8x8xf64>
+}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from xdsl.dialects import scf
-from xdsl.dialects.test import TestOp
+from xdsl.dialects import test as unregistered
 from xdsl.ir import Block
 
 import mlirad
@@ -120,7 +120,7 @@ def test_two_loops_share_a_budget_and_a_small_tape_is_left_alone() -> None:
 def test_legs_have_a_slot_and_keep_their_budget() -> None:
     """A leg's tape gets half of the budget, but never the room of the state that it starts from: without a slot, that
     state was written outside of its memory."""
-    one = TestOp(result_types=[types.I64]).results[0]
+    one = unregistered.TestOp(result_types=[types.I64]).results[0]
     op = scf.ForOp(one, one, one, [], Block(arg_types=[types.I64]))
     for state, trip, fixed, step, initial, more in product(*[(8, 90, 900)] * 2, *[(0, 300)] * 4):
         loop = Checkpointed(op, state, trip, fixed, step + 1, initial)

@@ -17,6 +17,7 @@ from mlirad.autodiff.tape.decision.forward_values import ForwardValue, Overwritt
 from mlirad.autodiff.tape.decision.nests import Nests, path_to
 from mlirad.autodiff.tape.decision.plans import Load, Plan, Reread, TapeEntry, TapePlan
 from mlirad.autodiff.tape.decision.recovery import Recovery
+from mlirad.autodiff.updates import subset_of
 from mlirad.dialect.core import types
 
 
@@ -119,11 +120,11 @@ def _sizes(array: ForwardValue) -> tuple[ForwardValue, ...]:
 
 def _size(array: ForwardValue, axis: int) -> ForwardValue:
     """A size of a stored array: an SSA value, or a `Size` to be emitted where the size is first known."""
-    if isinstance(array, Overwritten):
-        return Size(array, axis, array.block)
-    assert isinstance(array, SSAValue)
-    source = size_source(array, axis)
-    return source if isinstance(source, SSAValue) else Size(array, axis, defining_block(source[0]))
+    assert isinstance(array, SSAValue | Overwritten)
+    source = size_source(array if isinstance(array, SSAValue) else subset_of(array.write).part, axis)
+    if isinstance(source, SSAValue):
+        return source
+    return Size(array, axis, array.block if isinstance(array, Overwritten) else defining_block(source[0]))
 
 
 def _place(value: ForwardValue, order: dict[Operation, int]) -> tuple[float, int]:
