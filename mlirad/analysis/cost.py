@@ -93,7 +93,8 @@ def _of_upstream() -> dict[type[Operation], int]:
     """The costs of upstream ops that are a mlirad op by themselves; not of integer remainders and powers."""
     found: dict[type[Operation], int] = {RemfOp: 30, math.IPowIOp: 30}
     for kind in Nd.operations:
-        if issubclass(kind, UnaryOp | BinaryOp) and kind.memory.cost > 1 and not issubclass(kind, FormulaOp):
+        is_candidate = issubclass(kind, UnaryOp | BinaryOp) and not issubclass(kind, FormulaOp)
+        if is_candidate and kind.memory.cost > 1 and not kind.get_irdl_definition().properties:
             body = _body(kind, 1 if issubclass(kind, UnaryOp) else 2)
             if body is not None and isinstance(op := body.first_op, Operation) and op is body.last_op:
                 found[op.__class__] = kind.memory.cost

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math as pymath
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import prop_def
 
 from mlirad.dialect.core import complex_formulas, intervals, shift, types
 from mlirad.dialect.core.answers import Given, Series
 from mlirad.dialect.core.derivative import BilinearOp, convolution, total
 from mlirad.dialect.core.expr import Expr, emit, where
 from mlirad.dialect.core.intervals import Integer, Interval
-from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, typed
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, infix, literal, typed
 from mlirad.dialect.core.op import op
-from mlirad.dialect.core.scalars import Complex, choose, compare, number, scalar_op
+from mlirad.dialect.core.scalars import Complex, Real, choose, compare, number, scalar_op
 from mlirad.dialect.core.shift import Shift
 from mlirad.dialect.ops.constant import is_finite, is_nonzero
 from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, floats, numbers
@@ -195,6 +199,58 @@ class PowOp(BinaryOp):
 
     def on_complex(self, x: Complex, y: Complex) -> Complex:
         return complex_formulas.power(x, y)
+
+
+@op(cost=6, singular=True, arithmetic=True)
+class InversePowerOp(UnaryOp):
+    """1 / (x * ... * x), with x `count` times: a small negative power.
+
+    As operations of their own, the product and the quotient would have derivatives that overflow, or are nan, where
+    d/dx = -count out / x is an ordinary number.
+    """
+
+    name = "nd.inverse_power"
+    count = prop_def(IntegerAttr)
+    assembly_format = "$x attr-dict `:` type($x)"
+
+    @property
+    def number(self) -> int:
+        return self.count.value.data
+
+    def reference(self, x: Any) -> Any:
+        return np.divide(np.ones_like(x), by_squaring(x, self.number))
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        (x,) = source.elements()
+        return infix(x, "**", literal(-self.number), Rank.POWER)
+
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
+        return g * -self.number * (out / x)
+
+    def scalar(self, x: SSAValue) -> SSAValue:
+        return (1.0 / by_squaring(Real(x), self.number)).value
+
+    def on_complex(self, x: Complex) -> Complex:
+        one = Complex(x.re.like(1.0), x.im.like(0.0))
+        return complex_formulas.divide(one, by_squaring(x, self.number))
+
+
+class Factor(Protocol):
+    """What can be multiplied."""
+
+    def __mul__(self, other: Any, /) -> Any: ...
+
+
+FactorT = TypeVar("FactorT", bound=Factor)
+
+
+def by_squaring(x: FactorT, count: int, product: Callable[[FactorT, FactorT], FactorT] = operator.mul) -> FactorT:
+    """x * ... * x, with x `count` times, at least once, by repeated squaring."""
+    if count == 1:
+        return x
+    half = by_squaring(x, count // 2, product)
+    squared = product(half, half)
+    return product(squared, x) if count % 2 else squared
 
 
 @op(np.absolute, np.fabs, abs)

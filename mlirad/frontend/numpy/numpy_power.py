@@ -15,6 +15,7 @@ import numpy as np
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, constant, emit
 from mlirad.dialect.core.registry import op_of
+from mlirad.dialect.ops.arithmetic import InversePowerOp, by_squaring
 from mlirad.dialect.ops.bits import IntegerPowerOp
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast
@@ -63,8 +64,8 @@ def power(x: Traced | Number, y: Traced | Number, of_numpy: bool = False) -> Tra
     count = None if exponent is None else _small_integer(exponent)
     if count is not None:
         # Even for float16 it is one operation, rounded once.
-        chain = _multiplied(cast(base, nep50.computed_in(base.element)), abs(count))
-        return result(cast(1.0 / chain if count < 0 else chain, base.element))
+        wide = cast(base, nep50.computed_in(base.element))
+        return result(cast(_inverse(wide, -count) if count < 0 else _multiplied(wide, count), base.element))
     if exponent == 0.5 and (_NUMPYS_POWER_IS_ROOT if of_numpy else shape):
         return result(apply(np.sqrt, base))  # as in NumPy, including -inf and -0.0
     return result(apply(np.power, base, in_type(y, second, shape)))
@@ -80,14 +81,12 @@ def _small_integer(exponent: Number) -> int | None:
 
 
 def _multiplied(base: Expr, count: int, product: Callable[[Expr, Expr], Expr] = operator.mul) -> Expr:
-    """base * ... * base, count times, by repeated squaring."""
-    if count == 0:
-        return constant(1, base.type)
-    if count == 1:
-        return base
-    half = _multiplied(base, count // 2, product)
-    squared = product(half, half)
-    return product(squared, base) if count % 2 else squared
+    """base * ... * base, count times."""
+    return constant(1, base.type) if count == 0 else by_squaring(base, count, product)
+
+
+def _inverse(base: Expr, count: int) -> Expr:
+    return 1.0 / base if count == 1 else emit(InversePowerOp, base, count=count)
 
 
 def _to_integers(base: Expr, exponent: Expr) -> Expr:

@@ -116,6 +116,27 @@ def test_dataclasses_and_named_tuples_in_and_out() -> None:
     same(mlirad.hvp(square, (N,), (N,)), (Pair(np.full(2, 36.0), 18.0),))
 
 
+def test_none_in_an_argument_has_the_gradient_none() -> None:
+    """A layer without a bias; None by itself is refused, as any argument without a derivative."""
+
+    def energy(layer):
+        return np.sum(layer.w**2) if layer.b is None else np.sum(layer.w * layer.b)
+
+    for bias, of_weights, of_bias in ((None, 2 * X, None), (X, X, X)):
+        found = mlirad.grad(energy)(Layer(X, bias))
+        assert_allclose(found.w, of_weights)
+        assert (found.b is None) if of_bias is None else np.array_equal(found.b, of_bias)
+    pair = (X, None)
+    (rows, none), nothing = mlirad.hessian(lambda p: np.sum(p[0] ** 3))(pair)
+    assert_allclose(rows, np.diag(6 * X))
+    assert none is nothing is None
+    assert mlirad.jacfwd(lambda p: p[0] ** 2)(pair)[1] is mlirad.jacrev(lambda p: p[0] ** 2)(pair)[1] is None
+    assert mlirad.hvp(lambda p: np.sum(p[0] ** 3), (pair,), (pair,))[0][1] is None
+    assert mlirad.grad(lambda p: 3.0)(pair)[1] is None
+    with pytest.raises(mlirad.CompileError, match="argument 0 of <lambda> is None"):
+        mlirad.grad(lambda p: 3.0)(None)
+
+
 def test_lanes_of_dataclasses_and_named_tuples() -> None:
     layers, pairs = Layer(np.stack([P.w] * 4), P.b), Pair(np.stack([N.u] * 4), np.arange(4.0))
     out, aux = mlirad.vmap(apply, in_axes=(Layer(0, None), Pair(0, 0)), out_axes=(Pair(1, 0), Layer(0, None)))(

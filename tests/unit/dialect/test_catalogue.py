@@ -324,6 +324,10 @@ SAMPLES: list[Sample] = [
     *binary(AR.DivOp, A, B, (F32, F64)),
     *binary(AR.PowOp, _positive(6), B, (F32, F64)),
     Sample(AR.PowOp, (A, np.array([2.0, 3.0, -1.0, 0.0, 1.0, -2.0])), smooth=False),
+    *unary(AR.InversePowerOp, A, attributes={"count": 3}),
+    *(Sample(AR.InversePowerOp, (A,), attributes={"count": n}, differs=8) for n in (2, 8)),
+    Sample(AR.InversePowerOp, (Z,), (C64, C128), attributes={"count": 3}, smooth=False, differs=16),
+    Sample(AR.InversePowerOp, (SPECIAL,), attributes={"count": 3}, smooth=False),
     *binary(D.FloorDivOp, A * 3, B, ARITHMETIC, smooth=False),
     *binary(D.ModOp, A * 3, B, ARITHMETIC),
     *(
@@ -1007,6 +1011,7 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     *((op, [types.I64, types.I64], {}, None) for op in (FP.ScaleOp, FP.NextAfterOp)),
     (Bits.BitCountOp, [types.F64], {}, None),
     (Bits.IntegerPowerOp, [types.F64, types.F64], {}, None),
+    (AR.InversePowerOp, [types.I64], {"count": 2}, None),
     (SO.SumInOrderOp, [types.tensor((2, 3), types.F64), types.tensor((3,), types.F64)], {}, None),
     (SO.SumInOrderOp, [types.tensor((2,), types.I64), types.I64], {}, None),
     (RE.RunningExtremeOp, [types.tensor((2, 3), types.F64), types.tensor((3,), types.F64)], {"taken": "ogt"}, None),

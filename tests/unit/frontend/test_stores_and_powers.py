@@ -260,3 +260,19 @@ def test_an_unsigned_index_that_is_known_and_underflows_raises_as_numpys():
         f.numpy(np.ones(3))
     with pytest.raises(OverflowError, match="Python int too large to convert to C long"):
         f(np.ones(3))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("count", [-2, -3, -6, -8])
+def test_slopes_of_small_negative_powers(count: int, dtype: type) -> None:
+    """Right where powers of x overflow and the slope does not; forward is reverse."""
+    x = np.array([np.inf, -np.inf, np.nan, 1e25, 5000.0, 1.5, -2.0, 1e-3, 1e-25, 0.0], dtype)
+    with np.errstate(all="ignore"):
+        expected = (count * x.astype(float) ** (count - 1)).astype(dtype)
+    tolerance = 1e-5 if dtype is np.float32 else 1e-13
+    for function in (lambda x: x**count, lambda x: np.power(x, count)):
+        (cotangent,) = mlirad.vjp(function, x)[1](np.ones_like(x))
+        tangent = mlirad.jvp(function, (x,), (np.ones_like(x),))[1]
+        np.testing.assert_allclose(cotangent, expected, rtol=tolerance, atol=1e-44)
+        np.testing.assert_array_equal(tangent, cotangent)
+    assert mlirad.grad(lambda r: r**count)(np.inf) == 0.0

@@ -20,7 +20,7 @@ from mlirad.frontend.interpreter.calls.outlining.plain_results import InArrays, 
 from mlirad.frontend.interpreter.calls.transforms.complex_derivatives import Domain
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Ref, Static, Tuple, Value, kind_of
+from mlirad.frontend.values.values import Ref, Static, Tuple, Value, is_none, kind_of
 from mlirad.tree import GeneratorParts, SparseParts
 
 # Differentiated leaves.
@@ -41,6 +41,7 @@ def differentiable(context: Context, leaf: Value, what: str) -> Value:
 
 
 def activated(context: Context, value: Value, what: str, kind: Domain) -> Value:
+    """A differentiated argument. A None in it stays: its gradient is None, as where a bias is absent."""
     objects = value_trees.objects_in(context, value)
     if any(isinstance(storage.entry_of(context, each).keys, GeneratorParts) for each in objects):
         message = f"{what} is a random generator, or has one in it, and only floats have derivatives"
@@ -48,6 +49,8 @@ def activated(context: Context, value: Value, what: str, kind: Domain) -> Value:
         raise DifferentiationError(message, context.location, hint)
 
     def active(leaf: Value) -> Value:
+        if leaf is not value and is_none(leaf):
+            return leaf
         return kind.require_input(context, differentiable(context, leaf, what))
 
     return value_trees.mapped(context, value, active, partial(value_trees.owner_of_copy, context), True)

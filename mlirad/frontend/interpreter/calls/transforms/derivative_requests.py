@@ -35,7 +35,7 @@ from mlirad.frontend.interpreter.grown_lists import buffers_of, list_in_arrays
 from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.sizes import filled, require_equal, shape_of, text
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Value, kind_of
+from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Value, is_none, kind_of
 from mlirad.requests.argnums import Argnums
 from mlirad.requests.kinds_of_derivatives import Grad
 from mlirad.tree import SparseParts
@@ -247,7 +247,7 @@ def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Exp
         ]
         return context.new_object(list_in_arrays(plain_results.own(context, result.growth), entry.items[0], arrays))
     if isinstance(result, Static):
-        return Static(0.0)
+        return result if is_none(result) else Static(0.0)
     element = types.from_dtype(result.dtype)
     if result.dtype.kind in "fc":
         tangent = next(tangents)

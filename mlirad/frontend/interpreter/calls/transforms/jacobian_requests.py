@@ -36,7 +36,7 @@ from mlirad.frontend.interpreter.calls.transforms.complex_derivatives import Dom
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.sizes import filled
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Entry, Ref, Static, Transformed, Tuple, Value, kind_of
+from mlirad.frontend.values.values import Entry, Ref, Static, Transformed, Tuple, Value, is_none, kind_of
 from mlirad.requests.kinds_of_derivatives import Grad, Hessian, Jacobian
 
 Parts = dict[tuple[int, int], Expr]
@@ -97,6 +97,8 @@ def jacobian(
     leaves = iter(outs)
 
     def of_leaf(leaf: Ref | Traced | Static) -> Value:
+        if is_none(leaf):
+            return leaf
         out = None if isinstance(leaf, Static) else next(leaves)
         own = iter([None if out is None else parts[out, number] for number in wrt])
         found = [_like(context, each, own) for each in wanted]
@@ -112,6 +114,8 @@ def _require_floats(context: Context, value: Any, name: str) -> int:
     location = context.returned.get(name, context.location)
     for leaf in plain_results.result_leaves(context, value, with_static=True):
         if isinstance(leaf, Static) and isinstance(leaf.value, float | np.floating):
+            continue
+        if leaf is not value and is_none(leaf):  # the gradient by a None
             continue
         if isinstance(leaf, Static) or leaf.dtype.kind not in "fc":
             hint = "return floats, or return it as aux (has_aux=True)"
@@ -222,7 +226,9 @@ def _like(context: Context, argument: Any, parts: Iterator[Expr | None]) -> Valu
     """The parts of a Jacobian for one leaf of the result, in the structure of an argument; None: the leaf is a
     constant."""
 
-    def of_leaf(leaf: Ref | Traced) -> Value:
+    def of_leaf(leaf: Ref | Traced | Static) -> Value:
+        if isinstance(leaf, Static):
+            return leaf
         found = next(parts)
         if found is None:
             found = filled(0, leaf.shape, types.from_dtype(leaf.dtype))
