@@ -31,18 +31,24 @@ _MODULES = tuple(sorted({name.rpartition(".")[0] for name in FUNCTIONS}))
 
 
 def spells(
-    *names: str, method: str | None = None, ufunc_method: str | None = None, complex: bool = False
+    *names: str,
+    method: str | None = None,
+    ufunc_method: str | None = None,
+    complex: bool = False,
+    changes_list: bool = False,
 ) -> Callable[[F], F]:
     """Declare which functions the decorated function implements, by dotted name, and which method of arrays or ufuncs:
     then its first argument is the array or the ufunc. Only the parameters that it has are compiled; any other is
     refused by name.
 
-    complex: whether it is right for complex numbers; otherwise they are refused.
+    complex: whether it is right for complex numbers; otherwise they are refused. changes_list: whether it changes its
+    first argument, a list, at places that depend on the elements; other functions take lists as arrays.
     """
 
     def declared(function: F) -> F:
         function.__dict__["spells"] = names, method, ufunc_method
         function.__dict__["takes_complex"] = complex
+        function.__dict__["changes_list"] = changes_list
         return function
 
     return declared
@@ -100,8 +106,9 @@ def _is_of(called: Any, home: Any) -> bool:
 
 
 def _root(value: Any) -> str:
+    """The package that a module or object belongs to; `_heapq` is the part of `heapq` that is written in C."""
     name = getattr(value, "__module__", None) or value.__name__
-    return name.partition(".")[0]
+    return name.partition(".")[0].lstrip("_")
 
 
 @cache

@@ -197,7 +197,7 @@ def length_of_range(context: Context, value: Lazy) -> Traced:
     span = b if not isinstance(start, Traced) and start == 0 else _checked(np.subtract, b, a)
     if isinstance(step, Traced):
         sign = where(step.expr > 0, constant(1, types.I64), constant(-1, types.I64))
-        trips = apply(np.floor_divide, _checked(np.add, span, step.expr - sign), step.expr)
+        trips = apply(np.floor_divide, _checked(np.subtract, span, sign), step.expr) + 1  # a large step is no overflow
     elif step == 1:
         trips = span
     else:

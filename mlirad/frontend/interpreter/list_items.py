@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from functools import reduce
 
 from mlirad.dialect.ops.check import check
 from mlirad.frontend.interpreter import dispatch, grown_lists, indices, iteration
@@ -60,6 +61,23 @@ def _alike(items: tuple[Value, ...]) -> list[Tuple] | None:
     rows = [item for item in items if isinstance(item, Tuple)]
     is_alike = len(rows) == len(items) and len({(row.kind, len(row.items)) for row in rows}) == 1
     return rows if is_alike and rows[0].items else None
+
+
+def put_in_arrays(context: Context, target: Object, added: Sequence[Value]) -> bool:
+    """Put a list of numbers, or of tuples of them, into arrays, if it is to be changed at places that only the run
+    knows. added: what it will be given. Returns whether the list is in arrays."""
+    entry = context.as_is(target)
+    if entry.kind is not list or entry.poison is not None or entry.borrowed is not None:
+        return False
+    if entry.growth is not None:
+        return True
+    elements = [element_of(each, context.as_is) for each in (*entry.items, *map(context.use, added))]
+    element = reduce(lambda a, b: None if a is None or b is None else joined(a, b), elements) if elements else None
+    if element is None or not all(isinstance(leaf, NumberElement) for leaf in leaves(element)):
+        return False
+    grown = grown_lists.with_room(context, entry, Growth(element, context.fresh(), None, False), None)
+    context.state.heap[target.number] = grown
+    return True
 
 
 def set_element(context: Context, target: Object, index: Value, value: Value) -> None:

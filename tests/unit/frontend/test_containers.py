@@ -1,4 +1,4 @@
-"""`deque`, `defaultdict`, `del`, and methods of lists that search, beside Python's own."""
+"""`deque`, `defaultdict`, `del`, methods of lists that search, and written items of lists, beside Python's own."""
 
 from __future__ import annotations
 
@@ -201,3 +201,48 @@ def test_reversed_asks_the_class() -> None:
     is_as_in_python(f)
     with pytest.raises(mlirad.CompileError, match="write __reversed__"):
         mlirad.jit(backwards)(X)
+
+
+def counted(x):
+    counts = [0] * 5
+    for v in x:
+        counts[int(v)] += 1
+    return counts
+
+
+def summed_in_bins(x):
+    sums = [0.0] * 5
+    for v in x:
+        sums[int(v)] += v * v
+    return sums[0] * sums[1] + sums[2] * sums[3] * sums[-1]
+
+
+def written_on_a_branch(x):
+    xs = [x[0], x[1], x[2]]
+    same = xs
+    k = int(x[3]) % 3
+    xs[k], xs[0] = xs[0] * 2.0, xs[k]
+    if x[4] > 2.0:
+        xs[k - 3] = x[5]
+    same.append(x[6])
+    return xs[0] + 3.0 * xs[1] * xs[2] + len(xs) * same[-1]
+
+
+BINS = np.random.default_rng(1).uniform(0, 5, size=12)
+
+
+@pytest.mark.parametrize("function", [summed_in_bins, written_on_a_branch])
+def test_lists_are_written_at_places_that_the_run_knows(function) -> None:
+    for x in (BINS, BINS[::-1].copy(), np.sort(BINS)):
+        value, slope = mlirad.value_and_grad(function)(x)
+        assert value == pytest.approx(function(x), rel=1e-14)
+        along = np.sin(np.arange(12.0))
+        difference = (function(x + 1e-7 * along) - function(x - 1e-7 * along)) / 2e-7
+        assert slope @ along == pytest.approx(difference, rel=1e-6)
+
+
+def test_lists_of_counts() -> None:
+    assert mlirad.jit(counted)(BINS) == counted(BINS)
+    for place in (5, -6):
+        with pytest.raises(IndexError, match="list index out of range"):
+            mlirad.jit(counted)(np.append(BINS, place))

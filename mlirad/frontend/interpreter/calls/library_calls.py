@@ -13,7 +13,7 @@ import numpy as np
 
 from mlirad.dialect.core.registry import COMPLEX
 from mlirad.errors import UnsupportedSyntaxError
-from mlirad.frontend.interpreter import storage
+from mlirad.frontend.interpreter import list_items, storage
 from mlirad.frontend.interpreter.calls import calls_of_numpy, inlining
 from mlirad.frontend.interpreter.calls.out_arguments import with_out_named, without_inert
 from mlirad.frontend.interpreter.context import Context
@@ -53,7 +53,12 @@ def call_written(
     numpy_calls.check_arguments(called, function, args, kwargs)
     if not function.__dict__["takes_complex"] and any(_is_complex(context, each) for each in (*args, *kwargs.values())):
         raise context.refusal(f"{numpy_calls.spelling(called)} of complex numbers is not compiled", COMPLEX)
-    args = [as_array(context, arg) for arg in args]
+    if function.__dict__["changes_list"]:
+        target = context.use(args[0])
+        if isinstance(target, Object) and not is_known(context, args):
+            list_items.put_in_arrays(context, target, args[1:])
+    else:
+        args = [as_array(context, arg) for arg in args]
     context.push(out)
     result = inlining.inline_function(context, function, args, kwargs)
     out = context.pop()

@@ -24,10 +24,11 @@ from mlirad.frontend.interpreter import (
     variables,
 )
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.grown_lists import is_integer
 from mlirad.frontend.interpreter.statements import shapes_assigned
 from mlirad.frontend.program import purity
 from mlirad.frontend.values.basic_indexing import is_basic
-from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.traced import DATA, Traced
 from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.library.python.iterators import assign_flat
 from mlirad.tree import is_generator, sparse_names
@@ -118,6 +119,10 @@ def set_object_item(context: Context, base: Object, index: Value, value: Value) 
             return
         items[key] = value
         storage.change(context, base, dataclasses.replace(entry, keys=tuple(items), items=tuple(items.values())))
+        return
+    number = indices.index_operand(context, index)
+    if is_integer(number) and DATA in number.origins and list_items.put_in_arrays(context, base, [value]):
+        list_items.set_element(context, base, index, value)
         return
     position = storage.static(context, as_slice_or_number(context, index), "the index of a list")
     items = list(entry.items)
