@@ -109,6 +109,7 @@ class Context:
         self.findings = findings
         self.unrolled = unrolled
         self.peeled: set[Hashable] = set()  # loops that are known to need only their first iteration apart (peeling.py)
+        self.decided_by_run: set[Hashable] = set()  # whiles that cannot be unrolled for items of lists (loops.py)
         self.headers: dict[Hashable, Any] = {}  # the headers of loops when they were last met (loops.py)
         self.marks: dict[Hashable, dict[Hashable, Any]] = {}  # the origins of loop-carried values (origins.py)
         self.stepwise: set[Hashable] = set()  # loops with numbers that are widened one by one (fixpoint.py)

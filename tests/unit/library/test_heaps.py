@@ -30,6 +30,21 @@ def shortest_path(w):
     return distance[n - 1]
 
 
+def along_edges(w):
+    """The same with lists: what is popped is the index into another list, so the loop cannot be unrolled."""
+    n = w.shape[0]
+    distance, heap = [np.inf] * n, [(0.0, 0)]
+    distance[0] = 0.0
+    while heap:
+        d, u = heapq.heappop(heap)
+        if d <= distance[u]:
+            for v in range(n):
+                if d + w[u, v] < distance[v]:
+                    distance[v] = d + w[u, v]
+                    heapq.heappush(heap, (distance[v], v))
+    return distance[n - 1]
+
+
 def events(x):
     heap = [(0.2, 1), (0.1, 0)]
     heapq.heapify(heap)
@@ -50,7 +65,9 @@ def largest(x):
     return sum(v * v for v in heap)
 
 
-@pytest.mark.parametrize(("function", "x"), [(shortest_path, WEIGHTS), (events, X), (largest, X)])
+@pytest.mark.parametrize(
+    ("function", "x"), [(shortest_path, WEIGHTS), (along_edges, WEIGHTS[:4, :4]), (events, X), (largest, X)]
+)
 def test_values_and_slopes(function: Any, x: np.ndarray) -> None:
     value, slope = mlirad.value_and_grad(function)(x)
     assert value == pytest.approx(function(x), rel=1e-14)

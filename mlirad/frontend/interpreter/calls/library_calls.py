@@ -55,7 +55,7 @@ def call_written(
         raise context.refusal(f"{numpy_calls.spelling(called)} of complex numbers is not compiled", COMPLEX)
     if function.__dict__["changes_list"]:
         target = context.use(args[0])
-        if isinstance(target, Object) and not is_known(context, args):
+        if isinstance(target, Object) and context.grown(target) is None and not is_known(context, args):
             list_items.put_in_arrays(context, target, args[1:])
     else:
         args = [as_array(context, arg) for arg in args]

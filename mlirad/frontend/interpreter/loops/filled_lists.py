@@ -81,7 +81,8 @@ def filling(context: Context, loop: Loop, search: Callable[[], Outcome]) -> Outc
 def filled(context: Context, loop: Loop, number: int, element: Element) -> Filling:
     """Put a list into arrays."""
     entry = context.state.heap[number]
-    growth = Growth(element, context.fresh(), loop.key, may_unroll(loop))
+    is_decided = loop.key in context.decided_by_run
+    growth = Growth(element, context.fresh(), None if is_decided else loop.key, not is_decided and may_unroll(loop))
     count = len(entry.items) if entry.growth is None else grown_lists.count_of(entry)
     last = context.current_block.last_op
     capacity = Expr(Block(arg_types=[types.I64]).args[0])

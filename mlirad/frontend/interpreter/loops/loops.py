@@ -16,7 +16,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import runs
 from mlirad.frontend.interpreter.loops import comprehensions, fixpoint, loops_over_generators, peeling, unrolling
 from mlirad.frontend.interpreter.loops.fixpoint import NoFixpoint
-from mlirad.frontend.interpreter.loops.unrolling import KINDS, Reason
+from mlirad.frontend.interpreter.loops.unrolling import KINDS, Reason, UnknownTrips
 from mlirad.frontend.interpreter.statements import assigning
 from mlirad.frontend.join.carried.loop_header import Loop
 from mlirad.frontend.join.outcomes import Exit, Outcome
@@ -127,7 +127,15 @@ def rolled_peeled_or_unrolled(context: Context, loop: Loop) -> Outcome:
     if reason is None:
         return fixpoint.rolled(context, loop)
     context.unrolled[loop.key] = reason.kept
-    return unrolling.unroll(context, loop, reason)
+    try:
+        return unrolling.unroll(context, loop, reason)
+    except UnknownTrips as unknown:
+        if unknown.key != loop.key or loop.key in context.decided_by_run:
+            raise
+    attempts.begin_again(context, attempt)
+    del context.unrolled[loop.key]
+    context.decided_by_run.add(loop.key)
+    return rolled_peeled_or_unrolled(context, loop)
 
 
 def is_poisoned(context: Context, loop: Loop, outcome: Outcome) -> bool:

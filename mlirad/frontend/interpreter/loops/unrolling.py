@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
 from mlirad.frontend.interpreter import branches, conditions, dispatch, iteration
@@ -26,6 +26,14 @@ from mlirad.slow_compilations import note_copy
 # A loop is unrolled into at most this many copies of its body.
 UNROLL_LIMIT = 200
 KINDS = "its elements are of different kinds"
+
+
+class UnknownTrips(NeedStatic):
+    """A `while` is to be unrolled for the items of a list that it fills, and only the run knows how often it runs."""
+
+    def __init__(self, key: Hashable, origins: Iterable[Hashable], what: str):
+        super().__init__(origins, what)
+        self.key = key
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +142,10 @@ def is_another(context: Context, loop: Loop, trip: int, reason: Reason) -> bool:
     with context.at(loop.node.test):
         truth = conditions.condition(context, loop.node.test)
         if isinstance(truth, Traced):
-            raise reason.unless_known(truth.origins, "the condition of this loop")
+            error = reason.unless_known(truth.origins, "the condition of this loop")
+            if type(error) is NeedStatic and (DATA in truth.origins or not truth.origins):
+                raise UnknownTrips(loop.key, error.origins, error.what)
+            raise error
         if truth and trip >= UNROLL_LIMIT and reason.refusal is not None:
             raise reason.refusal
         if truth and trip >= UNROLL_LIMIT:
