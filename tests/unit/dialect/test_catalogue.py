@@ -640,7 +640,9 @@ SAMPLES: list[Sample] = [
 ]
 
 CASES = [(sample, dtype) for sample in SAMPLES for dtype in sample.dtypes]
-IDS = [f"{s.op.name}-{np.dtype(d).name}-{n}" for n, (s, d) in enumerate(CASES)]
+CASES_OF: dict[type[NdOp], list[tuple[Sample, type]]] = {}
+for sample, dtype in CASES:
+    CASES_OF.setdefault(sample.op, []).append((sample, dtype))
 
 
 def type_of(value: Any) -> Attribute:
@@ -650,15 +652,28 @@ def type_of(value: Any) -> Attribute:
 
 def program(sample: Sample, dtype: type) -> tuple[ModuleOp, func.FuncOp]:
     """A module with a function @f that is the op."""
+    function = function_of(sample, dtype)
+    return ModuleOp([function]), function
+
+
+def programs(cases: Sequence[tuple[Sample, type]]) -> tuple[ModuleOp, list[NdOp]]:
+    """A module with a function for each case, @f0 and so on; and their ops."""
+    functions = [function_of(sample, dtype, f"f{number}") for number, (sample, dtype) in enumerate(cases)]
+    made = [each for function in functions if isinstance(each := function.body.block.first_op, NdOp)]
+    return ModuleOp(functions), made
+
+
+def function_of(sample: Sample, dtype: type, name: str = "f") -> func.FuncOp:
+    """A function that is the op."""
     operand_types = sample.operand_types(dtype)
-    function = func.FuncOp("f", (operand_types, []))
+    function = func.FuncOp(name, (operand_types, []))
     with building(function.body.block):
         result_type = sample.result_type(dtype)
         made = emit_all(sample.op, *function.body.block.args, result_type=result_type, **sample.attributes)
         results = [each.value for each in made]
         insert(func.ReturnOp(*results))
     function.function_type = builtin.FunctionType.from_lists(operand_types, [value.type for value in results])
-    return ModuleOp([function]), function
+    return function
 
 
 def with_request(sample: Sample, dtype: type, kind: type[VjpOp] | type[PushedOp], wrt: Sequence[int]) -> ModuleOp:
@@ -716,9 +731,9 @@ def test_every_op_has_samples() -> None:
     assert {op for op in op_classes() if op.name.startswith("nd.")} == sampled
 
 
-@pytest.mark.parametrize(("sample", "dtype"), CASES, ids=IDS)
-def test_prints_and_parses(sample: Sample, dtype: type) -> None:
-    module, _ = program(sample, dtype)
+@pytest.mark.parametrize("op", CASES_OF, ids=lambda op: op.name)
+def test_prints_and_parses(op: type[NdOp]) -> None:
+    module, _ = programs(CASES_OF[op])
     module.verify()
     context = Context()
     for dialect in (builtin.Builtin, func.Func, nd.Nd, Ad):
@@ -763,16 +778,17 @@ def test_all_lanes_at_once() -> None:
     assert {sample.op.name for sample in SAMPLES} - batched == ONE_BY_ONE
 
 
-@pytest.mark.parametrize(("sample", "dtype"), CASES, ids=IDS)
-def test_native_is_numpy(sample: Sample, dtype: type) -> None:
-    module, function = program(sample, dtype)
-    arrays = sample.arrays(dtype)
-    op = function.body.block.first_op
-    assert isinstance(op, NdOp)
+@pytest.mark.parametrize("op", CASES_OF, ids=lambda op: op.name)
+def test_native_is_numpy(op: type[NdOp]) -> None:
+    """All samples of an op are functions of one module."""
+    cases = CASES_OF[op]
+    module, made = programs(cases)
     with np.errstate(all="ignore"):
-        expected = results_of(op, arrays)
-    for actual, each in zip(native(module, "f", arrays), expected, strict=True):
-        require_numpys(sample, actual, each)
+        expected = [results_of(each, s.arrays(d)) for each, (s, d) in zip(made, cases, strict=True)]
+    calls = {f"f{number}": sample.arrays(dtype) for number, (sample, dtype) in enumerate(cases)}
+    for (sample, dtype), found, wanted in zip(cases, all_native(module, calls), expected, strict=True):
+        for actual, each in zip(found, wanted, strict=True):
+            require_numpys(sample, actual, each, f"{op.name} of {np.dtype(dtype)}: {sample.operands}")
 
 
 def results_of(op: NdOp, arrays: Sequence[Any]) -> tuple[Any, ...]:
@@ -781,22 +797,25 @@ def results_of(op: NdOp, arrays: Sequence[Any]) -> tuple[Any, ...]:
     return found if isinstance(found, tuple) else (found,) if op.results else ()
 
 
-def require_numpys(sample: Sample, actual: Any, expected: Any) -> None:
-    assert np.asarray(actual).dtype == np.asarray(expected).dtype
-    assert np.shape(actual) == np.shape(expected)
+def require_numpys(sample: Sample, actual: Any, expected: Any, called: str = "") -> None:
+    """called: the call, for messages."""
+    assert np.asarray(actual).dtype == np.asarray(expected).dtype, called
+    assert np.shape(actual) == np.shape(expected), called
     if np.asarray(expected).dtype.kind == "c":
-        np.testing.assert_allclose(actual, expected, rtol=4 * np.finfo(np.asarray(expected).dtype).eps)
+        unit = np.finfo(np.asarray(expected).dtype).eps
+        np.testing.assert_allclose(actual, expected, rtol=4 * unit, err_msg=called)
         return
     if np.asarray(expected).dtype.kind != "f":
-        np.testing.assert_array_equal(actual, expected)
+        np.testing.assert_array_equal(actual, expected, err_msg=called)
         return
     unit = np.finfo(np.asarray(expected).dtype).eps
     scale = np.max(np.abs(expected), where=np.isfinite(expected), initial=0.0) if sample.differs > 4 else 0.0
-    np.testing.assert_allclose(actual, expected, rtol=sample.differs * unit, atol=sample.differs * unit * scale)
+    most = sample.differs * unit
+    np.testing.assert_allclose(actual, expected, rtol=most, atol=most * scale, err_msg=called)
     if issubclass(sample.op, H.ExtremumOp):
         return  # of 0.0 and -0.0, NumPy gives whichever its vector instructions give
     zeros = np.asarray(expected) == 0
-    np.testing.assert_array_equal(np.signbit(actual)[zeros], np.signbit(expected)[zeros])
+    np.testing.assert_array_equal(np.signbit(actual)[zeros], np.signbit(expected)[zeros], err_msg=called)
 
 
 def _differentiable(sample: Sample, dtype: type) -> list[int]:
