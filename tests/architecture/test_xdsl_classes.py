@@ -77,9 +77,8 @@ def changes(tree: ast.AST) -> Iterator[str]:
                 yield f"line {node.lineno}: {ast.unparse(node)}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_no_class_of_xdsl_is_changed(path: Path) -> None:
-    assert not list(changes(tree_of(path)))
+def test_no_class_of_xdsl_is_changed() -> None:
+    assert not [f"{path.relative_to(PACKAGE)}: {found}" for path in FILES for found in changes(tree_of(path))]
 
 
 @pytest.mark.parametrize(
@@ -132,12 +131,11 @@ def reached(path: Path, seen: set[Path]) -> set[Path]:
 
 
 def is_of_a_pass(path: Path) -> bool:
-    if "(ModulePass" not in path.read_text():  # while tests are collected, 800 files need not be parsed
-        return False
     bases = [base for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef) for base in node.bases]
     return "ModulePass" in map(ast.unparse, bases)
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if is_of_a_pass(path)], ids=lambda path: path.stem)
-def test_the_changes_are_made_before_a_pass_is_there(path: Path) -> None:
-    assert ROOM / "__init__.py" in reached(path, set())
+def test_the_changes_are_made_before_a_pass_is_there() -> None:
+    passes = [path for path in FILES if is_of_a_pass(path)]
+    assert len(passes) > 40
+    assert not [path for path in passes if ROOM / "__init__.py" not in reached(path, set())]

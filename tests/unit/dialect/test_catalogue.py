@@ -831,7 +831,9 @@ SMOOTH = [
     for s, d in CASES
     if s.smooth and d in (F32, F64) and _differentiable(s, d) and s.to not in (I8, I64, U8, U64, BOOL)
 ]
-SMOOTH_IDS = [f"{s.op.name}-{np.dtype(d).name}-{n}" for n, (s, d) in enumerate(SMOOTH)]
+SMOOTH_OF: dict[type[NdOp], list[tuple[Sample, type]]] = {}
+for sample, dtype in SMOOTH:
+    SMOOTH_OF.setdefault(sample.op, []).append((sample, dtype))
 
 
 def _like(rng: np.random.Generator, value: Any) -> Any:
@@ -839,54 +841,70 @@ def _like(rng: np.random.Generator, value: Any) -> Any:
     return _cast(drawn if isinstance(value, np.ndarray) else drawn[()], np.asarray(value).dtype.type)
 
 
-@pytest.mark.parametrize(("sample", "dtype"), SMOOTH, ids=SMOOTH_IDS)
-def test_derivatives(sample: Sample, dtype: type) -> None:
-    """vjp against central differences of the reference in float64, and against jvp."""
-    rng = np.random.default_rng(1)
-    wrt = _differentiable(sample, dtype)
-    arrays = sample.arrays(dtype)
-    _, of_doubles = program(sample, F64)
-    op = of_doubles.body.block.first_op
-    assert isinstance(op, NdOp)
-    tangents = [_like(rng, arrays[i]) for i in wrt]
-    out = sample.to if isinstance(sample.to, type) else dtype
-    outs = [i for i, result in enumerate(op.results) if types.is_float(result.type)]
+class Derivatives:
+    """Of a sample: tangents, cotangents, and what the derivatives in these directions must be."""
 
-    def smooth_results(operands: Sequence[Any]) -> list[np.ndarray]:
-        found = results_of(op, operands)
-        return [np.asarray(found[i], F64) for i in outs]
+    def __init__(self, sample: Sample, dtype: type):
+        rng = np.random.default_rng(1)
+        self.sample, self.dtype = sample, dtype
+        self.out = sample.to if isinstance(sample.to, type) else dtype
+        self.wrt = _differentiable(sample, dtype)
+        self.arrays = sample.arrays(dtype)
+        _, (self.op,) = programs([(sample, F64)])
+        self.outs = [i for i, result in enumerate(self.op.results) if types.is_float(result.type)]
+        self.tangents = [_like(rng, self.arrays[i]) for i in self.wrt]
+        results = [
+            result if types.is_tensor(self.op.results[i].type) else result[()]
+            for i, result in zip(self.outs, self.results(sample.arrays(F64)), strict=True)
+        ]
+        self.cotangents = [_cast(_like(rng, result), self.out) for result in results]
 
-    results = [
-        result if types.is_tensor(op.results[i].type) else result[()]
-        for i, result in zip(outs, smooth_results(sample.arrays(F64)), strict=True)
-    ]
-    cotangents = [_cast(_like(rng, result), out) for result in results]
-    module, function = program(sample, dtype)
-    function.sym_visibility = builtin.StringAttr("private")
-    add_request(module, function, "reverse", VjpOp, wrt)
-    add_request(module, function, "forward", JvpOp, wrt)
-    calls = {"reverse": [*arrays, *cotangents], "forward": [*arrays, *tangents]}
-    gradients, moves = all_native(module, calls)
-    for i, gradient in zip(wrt, gradients, strict=True):
-        assert np.shape(gradient) == np.shape(arrays[i])
-        assert np.asarray(gradient).dtype == np.asarray(arrays[i]).dtype
+    def results(self, operands: Sequence[Any]) -> list[np.ndarray]:
+        """Those with derivatives, in float64."""
+        found = results_of(self.op, operands)
+        return [np.asarray(found[i], F64) for i in self.outs]
 
-    def moved(step: float) -> list[np.ndarray]:
-        shifted = sample.arrays(F64)
-        for i, direction in zip(wrt, tangents, strict=True):
+    def moved(self, step: float) -> list[np.ndarray]:
+        """The results after a step along the tangents."""
+        shifted = self.sample.arrays(F64)
+        for i, direction in zip(self.wrt, self.tangents, strict=True):
             shifted[i] = shifted[i] + step * np.asarray(direction, F64)
-        return smooth_results(shifted)
+        return self.results(shifted)
 
-    # The reference computes in float64, except a cast to float32, which is linear and so can take a large step.
-    step = 1e-5 if out is F64 or sample.op is not C.CastOp else 1e-2
-    epsilon = max(np.finfo(dtype).eps, np.finfo(out).eps)
-    changes = [(after - before) / (2 * step) for after, before in zip(moved(step), moved(-step), strict=True)]
-    difference = sum(float(np.vdot(g, change)) for g, change in zip(cotangents, changes, strict=True))
-    reverse = sum(float(np.vdot(t, g)) for t, g in zip(tangents, gradients, strict=True))
-    forward = sum(float(np.vdot(g, move)) for g, move in zip(cotangents, moves, strict=True))
-    size = 1 + sum(float(np.vdot(np.abs(t), np.abs(g))) for t, g in zip(tangents, gradients, strict=True))
-    assert abs(reverse - forward) <= 64 * epsilon * size
-    assert abs(reverse - difference) <= max(1e-6, 1e4 * epsilon) * size
+    def require(self, gradients: Sequence[Any], moves: Sequence[Any]) -> None:
+        called = f"{self.op.name} of {np.dtype(self.dtype)}: {self.sample.operands}"
+        for i, gradient in zip(self.wrt, gradients, strict=True):
+            assert np.shape(gradient) == np.shape(self.arrays[i]), called
+            assert np.asarray(gradient).dtype == np.asarray(self.arrays[i]).dtype, called
+        # The reference computes in float64, except a cast to float32, which is linear and so can take a large step.
+        step = 1e-5 if self.out is F64 or self.sample.op is not C.CastOp else 1e-2
+        epsilon = max(np.finfo(self.dtype).eps, np.finfo(self.out).eps)
+        pairs = zip(self.moved(step), self.moved(-step), strict=True)
+        changes = [(after - before) / (2 * step) for after, before in pairs]
+        difference = sum(float(np.vdot(g, change)) for g, change in zip(self.cotangents, changes, strict=True))
+        reverse = sum(float(np.vdot(t, g)) for t, g in zip(self.tangents, gradients, strict=True))
+        forward = sum(float(np.vdot(g, move)) for g, move in zip(self.cotangents, moves, strict=True))
+        size = 1 + sum(float(np.vdot(np.abs(t), np.abs(g))) for t, g in zip(self.tangents, gradients, strict=True))
+        assert abs(reverse - forward) <= 64 * epsilon * size, called
+        assert abs(reverse - difference) <= max(1e-6, 1e4 * epsilon) * size, called
+
+
+@pytest.mark.parametrize("op", SMOOTH_OF, ids=lambda op: op.name)
+def test_derivatives(op: type[NdOp]) -> None:
+    """vjp against central differences of the reference in float64, and against jvp."""
+    wanted = [Derivatives(*case) for case in SMOOTH_OF[op]]
+    module, _ = programs(SMOOTH_OF[op])
+    calls: dict[str, list[Any]] = {}
+    for number, (each, function) in enumerate(zip(wanted, list(module.ops), strict=True)):
+        assert isinstance(function, func.FuncOp)
+        function.sym_visibility = builtin.StringAttr("private")
+        add_request(module, function, f"reverse{number}", VjpOp, each.wrt)
+        add_request(module, function, f"forward{number}", JvpOp, each.wrt)
+        calls[f"reverse{number}"] = [*each.arrays, *each.cotangents]
+        calls[f"forward{number}"] = [*each.arrays, *each.tangents]
+    found = all_native(module, calls)
+    for each, gradients, moves in zip(wanted, found[::2], found[1::2], strict=True):
+        each.require(gradients, moves)
 
 
 def test_paths() -> None:
