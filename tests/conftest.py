@@ -36,6 +36,11 @@ hypothesis.settings.load_profile("full" if os.environ.get("MLIRAD_FULL") else "p
 TIME_LIMIT = 300
 FULL_TIME_LIMIT = 7200
 
+ABOVE_LLVM = frozenset({"frontend", "library", "derivatives", "autodiff", "nn"})
+"""Rooms whose tests find no fault of generated code that other rooms would not."""
+IS_REPEAT = pytest.StashKey[bool]()
+"""Whether a test is one of ABOVE_LLVM, with other parameters than the first."""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -49,8 +54,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=later)
     left_out = set(later)
     items[:] = [item for item in items if item not in left_out]
+    note_repeats(items)
     # Thousands of short tests come last, so that no process waits long for the other one.
     items.sort(key=lambda item: item.path.name == "test_catalogue.py")
+
+
+def note_repeats(items: list[pytest.Item]) -> None:
+    seen: set[str] = set()
+    for item in items:
+        called = item.nodeid.partition("[")[0]
+        item.stash[IS_REPEAT] = called in seen and not ABOVE_LLVM.isdisjoint(item.path.parts)
+        seen.add(called)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """LLVM optimises the kernels of the first parameters of each test, and leaves out its passes for the others, in the
+    rooms that know nothing of LLVM (decision 134)."""
+    if not item.stash.get(IS_REPEAT, False):
+        return (yield)
+    os.environ["MLIRAD_TARGET_OPTIONS"] = "cpu.unoptimised=True"
+    try:
+        return (yield)
+    finally:
+        del os.environ["MLIRAD_TARGET_OPTIONS"]
 
 
 @pytest.hookimpl(wrapper=True)

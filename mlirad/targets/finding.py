@@ -169,7 +169,8 @@ def _require_interface(name: str, cls: Any, found: Found) -> None:
 
 def _require_installed(named: Collection[str]) -> None:
     """Raise TargetError if MLIRAD_TARGET_OPTIONS names an unknown target."""
-    if named and (unknown := set(named) - set(installed := target_names())):
+    others = set(named) - set(BUILT_IN)
+    if others and (unknown := others - set(installed := target_names())):
         hint = f"the targets installed are: {', '.join(installed)}"
         raise TargetError(f"MLIRAD_TARGET_OPTIONS: there is no target {min(unknown)!r}", hint=hint)
 

@@ -141,21 +141,26 @@ def _symbols() -> dict[str, int]:
 
 
 class _Compiler:
-    """LLVM's objects that are created once: the target machine, and its identification."""
+    """LLVM's objects that are created once: the target machine, and its identification. `plain` translates each
+    instruction by itself."""
 
     def __init__(self) -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        self.machine = llvm.Target.from_default_triple().create_target_machine(
+        self.machine, self.plain = self._machine(_OPTIMISATION), self._machine(0)
+        self.triple = self.machine.triple
+        self.layout = str(self.machine.target_data)
+
+    @staticmethod
+    def _machine(optimisation: int) -> llvm.TargetMachine:
+        return llvm.Target.from_default_triple().create_target_machine(
             cpu=llvm.get_host_cpu_name(),
             features=_flattened(),
-            opt=_OPTIMISATION,
+            opt=optimisation,
             reloc="pic",
             codemodel="default",
             jit=True,
         )
-        self.triple = self.machine.triple
-        self.layout = str(self.machine.target_data)
 
 
 class _Session:
@@ -314,16 +319,21 @@ def optimise(text: str) -> str:
         return str(module)
 
 
-def assemble(text: str) -> str:
-    """The host's assembly for optimised IR."""
+def assemble(text: str, *, is_plain: bool = False) -> str:
+    """The host's assembly for optimised IR. is_plain: as in `compile_object`."""
     with _parsed(text) as module:
-        return _get_compiler().machine.emit_assembly(module)
+        compiler = _get_compiler()
+        return (compiler.plain if is_plain else compiler.machine).emit_assembly(module)
 
 
-def compile_object(text: str, *, is_optimised: bool = False) -> bytes:
-    """Optimise IR, unless it is already optimised, and compile it to an object file."""
-    with _parsed(text) if is_optimised else _optimised(text) as module:
-        return _get_compiler().machine.emit_object(module)
+def compile_object(text: str, *, is_optimised: bool = False, is_plain: bool = False) -> bytes:
+    """Optimise IR, unless it is already optimised, and compile it to an object file.
+
+    is_plain: LLVM optimises nothing, and takes a fifth of the time.
+    """
+    with _parsed(text) if is_optimised or is_plain else _optimised(text) as module:
+        compiler = _get_compiler()
+        return (compiler.plain if is_plain else compiler.machine).emit_object(module)
 
 
 class Library:

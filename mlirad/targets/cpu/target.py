@@ -32,7 +32,7 @@ class CpuTarget(Target):
     registers; by default the widest one that pays.
 
     parallel: whether threads share the work of large nests. fastmath: whether arithmetic may be rounded in another
-    order.
+    order. unoptimised: whether LLVM optimises nothing, so that it takes a fifth of the time and the code is slower.
     """
 
     name: ClassVar[str] = "cpu"
@@ -44,6 +44,7 @@ class CpuTarget(Target):
     vector_bytes: int | None = None
     parallel: bool = False
     fastmath: bool = False
+    unoptimised: bool = False
 
     def __post_init__(self) -> None:
         value = self.vector_bytes
@@ -69,8 +70,8 @@ class CpuTarget(Target):
             Stage("bufferized", self._to_buffers),
             Stage("loops", self._to_loops),
             Stage("llvmir", self._emit, "ll"),
-            Stage("llvmopt", _optimise, "ll"),
-            Stage("asm", _assemble, "s"),
+            Stage("llvmopt", self._optimise, "ll"),
+            Stage("asm", self._assemble, "s"),
         )
 
     def _to_linalg(self, module: ModuleOp) -> ModuleOp:
@@ -91,6 +92,16 @@ class CpuTarget(Target):
 
         return emit_llvm(module, vector_bits=8 * chosen_width(module, self.width))
 
+    def _optimise(self, text: str) -> str:
+        from mlirad.targets.cpu.engine import optimise
+
+        return text if self.unoptimised else optimise(text)
+
+    def _assemble(self, text: str) -> str:
+        from mlirad.targets.cpu.engine import assemble
+
+        return assemble(text, is_plain=self.unoptimised)
+
     def memory(self, module: ModuleOp, name: str) -> MemoryReport:
         from mlirad.targets.cpu.memory_needs import arenas_of, report_on
 
@@ -105,7 +116,7 @@ class CpuTarget(Target):
     def compile(self, value: str) -> bytes:
         from mlirad.targets.cpu.engine import compile_object
 
-        return compile_object(value)
+        return compile_object(value, is_plain=True) if self.unoptimised else compile_object(value)
 
     def load(self, code: bytes, code_cache: CodeCache | None = None) -> CpuArtifact:
         from mlirad.targets.cpu.calls.abi import CpuArtifact
@@ -115,7 +126,7 @@ class CpuTarget(Target):
     def fingerprint(self) -> str:
         from mlirad.targets.cpu.engine import host_fingerprint
 
-        return f"cpu;{self.width};{host_fingerprint()}"
+        return f"cpu;{self.width};{host_fingerprint()}{';unoptimised' if self.unoptimised else ''}"
 
 
 def _passes(make: Callable[[], list[ModulePass]]) -> Callable[[ModuleOp], ModuleOp]:
@@ -130,18 +141,6 @@ def _passes(make: Callable[[], list[ModulePass]]) -> Callable[[ModuleOp], Module
         return module
 
     return run
-
-
-def _optimise(text: str) -> str:
-    from mlirad.targets.cpu.engine import optimise
-
-    return optimise(text)
-
-
-def _assemble(text: str) -> str:
-    from mlirad.targets.cpu.engine import assemble
-
-    return assemble(text)
 
 
 def _linalg(fastmath: bool) -> list[ModulePass]:

@@ -48,6 +48,23 @@ def test_a_users_loop_is_vectorised_without_checks_for_overlap(parse) -> None:
     assert "memcheck" not in text
 
 
+def test_code_without_llvms_optimisations_has_the_same_bits() -> None:
+    def loss(x):
+        total = 0.0
+        for i in range(x.shape[0]):
+            total = total * x[i, 0] + np.sin(x[i]).sum()
+        return total + (x @ x.T).sum()
+
+    x = np.random.default_rng(0).normal(size=(9, 7))
+    plain = mlirad.value_and_grad(loss, unoptimised=True)
+    for found, wanted in zip(plain(x), mlirad.value_and_grad(loss)(x), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    lowered = plain.lower(x)
+    assert lowered.as_text("llvmopt") == lowered.as_text("llvmir")
+    assert lowered.as_text("asm").count("\n") > mlirad.value_and_grad(loss).lower(x).as_text("asm").count("\n")
+    assert CpuTarget(unoptimised=True).fingerprint() != CpuTarget().fingerprint()
+
+
 def _scaled(x):
     return 2.0 * x @ x.T
 
