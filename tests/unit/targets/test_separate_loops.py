@@ -46,6 +46,17 @@ def halved(x):
     return y * size, rounds
 
 
+TABLE = np.linspace(0.0, 1.0, 40)
+
+
+def tabled(x):
+    """A constant array, in a loop in which each trip needs the one before."""
+    y = np.tanh(x) * x
+    for i in range(1, 40):
+        y[i] = y[i - 1] * TABLE[i] + y[i]
+    return y
+
+
 def rows(x):
     """Memory of a trip, and a loop in which each trip needs the one before."""
     total = np.zeros(x.shape[0])
@@ -94,3 +105,7 @@ def test_a_gradient() -> None:
 def test_they_are_functions() -> None:
     text = mlirad.jit(copied(picked)).lower(np.ones(50), np.arange(4)).as_text("llvmir")
     assert "mlirad.improved" in text
+
+
+def test_a_constant_array() -> None:
+    check(tabled, np.random.default_rng(0).normal(size=40))

@@ -76,6 +76,8 @@ class ModuleEmitter:
     chunks: list[str] = field(default_factory=list)
     improved: list[str] = field(default_factory=list)
     """The functions that all of LLVM's passes improve, if the others need few."""
+    constants: dict[str, str] = field(default_factory=dict)
+    """The definitions of constant arrays, by their names."""
     scopes: list[str] = field(default_factory=list)
     nodes: int = 10
     is_finished: bool = True

@@ -209,9 +209,12 @@ def emit_global(module: ModuleEmitter, op: memref.GlobalOp) -> None:
     size = prod(op.type.get_shape()) * byte_size(op.type.element_type)
     if isinstance(value, DenseIntOrFPElementsAttr) and any(data := constant_bytes(value)):
         text = 'c"' + "".join([_ESCAPED[byte] for byte in data]) + '"'
-    module.chunks.append(
-        f"{quoted(symbol('global', op.sym_name.data))} = private {kind} [{size} x i8] {text}, align {ALIGNMENT}"
-    )
+    name = quoted(symbol("global", op.sym_name.data))
+    line = f"{name} = private {kind} [{size} x i8] {text}, align {ALIGNMENT}"
+    if op.constant is not None:
+        module.constants[name] = line
+    else:
+        module.chunks.append(line)
 
 
 def emit_get_global(e: FunctionEmitter, op: memref.GetGlobalOp) -> None:

@@ -70,6 +70,10 @@ def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
     weights = '!0 = !{!"branch_weights", i32 1000000, i32 1}'
     first_line = [FINISHED] if emitter.is_finished else [VECTORIZED] if emitter.is_vectorized else []
     improved = [BEGIN_IMPROVED, *emitter.improved, END_IMPROVED] if emitter.improved else []
-    shared = [*emitter.scopes, *definitions, *declarations.values(), weights]
-    parts = [*first_line, *emitter.chunks, table, data, *improved, *shared, ""]
+    used = "\n".join(improved)
+    constants = {True: list[str](), False: list[str]()}
+    for constant, line in emitter.constants.items():
+        constants[constant in used].append(line)
+    shared = [*constants[True], *emitter.scopes, *definitions, *declarations.values(), weights]
+    parts = [*first_line, *constants[False], *emitter.chunks, table, data, *improved, *shared, ""]
     return "\n".join(parts)

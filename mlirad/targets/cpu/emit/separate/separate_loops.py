@@ -31,7 +31,7 @@ from mlirad.targets.cpu.emit.separate.results import load_results, results_on_st
 from mlirad.targets.cpu.emit.vectorized_loops import goes_across_rows
 from mlirad.targets.cpu.engine import IMPROVED, UNROLLED
 
-LARGE = 1200
+LARGE = 2600
 """The fewest ops of a function whose loops are separated. In a smaller one, LLVM has little to do, and a call in a loop
 counts for more."""
 
@@ -55,7 +55,7 @@ def find_separate_loops(e: FunctionEmitter, ops: Sequence[Operation]) -> set[Ope
             continue
         assert isinstance(op, scf.ForOp | scf.WhileOp)
         inside = ops_in(op)
-        if not _stands_alone(op, inside):
+        if not _stands_alone(e, op, inside):
             return set()
         if not _is_unrolled(op, inside):
             found.add(op)
@@ -70,24 +70,26 @@ def _is_outermost(e: FunctionEmitter, op: Operation) -> bool:
     return parent is None or parent in e.vectorized
 
 
-def _stands_alone(op: Operation, inside: Sequence[Operation]) -> bool:
+def _stands_alone(e: FunctionEmitter, op: Operation, inside: Sequence[Operation]) -> bool:
     """Whether a loop calls nothing, and uses no array of the function's stack, which may become registers."""
     own = {op, *inside}
     for inner in inside:
         if isinstance(inner, func.CallOp) and inner.callee.string_value() != CHECK:
             return False
-        if isinstance(inner, scf.ParallelOp | memref.GetGlobalOp):
+        if isinstance(inner, scf.ParallelOp):
             return False
-        if any(_is_elsewhere(operand, own) for operand in inner.operands):
+        if any(_is_elsewhere(e, value, own) for value in (*inner.operands, *inner.results)):
             return False
     return True
 
 
-def _is_elsewhere(value: SSAValue, own: set[Operation]) -> bool:
-    """Whether it is an array of the function's stack, or a constant array."""
+def _is_elsewhere(e: FunctionEmitter, value: SSAValue, own: set[Operation]) -> bool:
+    """Whether it is an array of the function's stack, or one that belongs to the module and may change."""
     while isinstance(value.owner, _VIEWS):
         value = value.owner.operands[0]
-    return isinstance(value.owner, memref.AllocaOp | memref.GetGlobalOp) and value.owner not in own
+    if isinstance(value.owner, memref.GetGlobalOp):
+        return quoted(symbol("global", value.owner.name_.string_value())) not in e.module.constants
+    return isinstance(value.owner, memref.AllocaOp) and value.owner not in own
 
 
 _VIEWS = (memref.SubviewOp, memref.CastOp, memref.ReinterpretCastOp, memref.CollapseShapeOp, memref.ExpandShapeOp)
