@@ -45,7 +45,7 @@ from mlirad.targets.cpu.emit.memref import ALIGNMENT, from_memory
 from mlirad.targets.cpu.emit.native_call import call_native
 from mlirad.targets.cpu.emit.print_call import emit_print
 from mlirad.targets.cpu.emit.scf import may_release
-from mlirad.targets.cpu.emit.separate.results import load_results, results_on_stack, store_results
+from mlirad.targets.cpu.emit.separate.results_on_stack import load_results, results_on_stack, store_results
 from mlirad.targets.cpu.emit.separate.separate_loops import find_separate_loops
 from mlirad.targets.cpu.emit.vectorized_loops import find_vectorized_loops, note_what_is_left
 from mlirad.targets.cpu.manifest import EntrySignature, ErrorEntry

@@ -18,7 +18,7 @@ from mlirad.targets.cpu.emit import polling
 from mlirad.targets.cpu.emit.descriptor import is_literal
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule, quoted, symbol
 from mlirad.targets.cpu.emit.scf import emit_terminator
-from mlirad.targets.cpu.emit.separate.captures import captured_inside
+from mlirad.targets.cpu.emit.separate.captured_values import captured_inside
 
 _RANGE = ("%first", "%last")
 

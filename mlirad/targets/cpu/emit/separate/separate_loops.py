@@ -26,8 +26,8 @@ from mlirad.dialect.ops.check import CHECK
 from mlirad.targets.cpu.emit import polling
 from mlirad.targets.cpu.emit.function import FunctionEmitter, ops_in, quoted, symbol
 from mlirad.targets.cpu.emit.polling import is_watched
-from mlirad.targets.cpu.emit.separate.captures import captured_by
-from mlirad.targets.cpu.emit.separate.results import load_results, results_on_stack, store_results
+from mlirad.targets.cpu.emit.separate.captured_values import captured_by
+from mlirad.targets.cpu.emit.separate.results_on_stack import load_results, results_on_stack, store_results
 from mlirad.targets.cpu.emit.vectorized_loops import goes_across_rows
 from mlirad.targets.cpu.engine import IMPROVED, UNROLLED
 
