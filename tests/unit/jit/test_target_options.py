@@ -140,7 +140,8 @@ def test_an_unknown_option_names_those_there_are(toy) -> None:
     with pytest.raises(TypeError) as caught:
         mlirad.jit(energy, vectors=4)
     assert str(caught.value) == (
-        f"jit() has no option 'vectors'; its options are {own}, and the options of the target 'cpu': vector_bytes, unoptimised"
+        f"jit() has no option 'vectors'; its options are {own}, "
+        "and the options of the target 'cpu': vector_bytes, unoptimised"
     )
     with pytest.raises(
         TypeError, match=r"no option 'vector_bytes'; .*the options of the target 'toy': grain, toy_mode"
