@@ -77,7 +77,7 @@ def test_static_arguments_may_be_anything_hashable() -> None:
 
     assert f(OFFSET, mode=("total", 1)) == 6.0
     assert f(OFFSET, mode="largest") == 3.0
-    with pytest.raises(TypeError, match=r"a static argument must be hashable, such as a tuple .*unhashable type: 'list'"):
+    with pytest.raises(TypeError, match="a static argument must be hashable, such as a tuple in place of a list: "):
         mlirad.jit(lambda x, n: x, static_argnums=1)(1.0, [1])
 
 
