@@ -17,6 +17,7 @@ from mlirad.dialect.arrays.slices import ExtractSliceOp, SliceUpdateOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, apply, constant, emit
+from mlirad.dialect.core.op import accessed_subset
 from mlirad.dialect.ops.movement import size_along, size_of
 
 AnySlice = ExtractSliceOp | SliceUpdateOp
@@ -59,9 +60,10 @@ def flipped(array: SSAValue, axes: Sequence[int]) -> Expr:
 def _length(op: AnySlice, axis: int) -> Form | None:
     """How many elements a slice has along an axis; None if that is the size of another array. Slices may be empty only
     if the length is not known, and then they are equal in any order."""
-    part = op.result if isinstance(op, ExtractSliceOp) else op.value
-    size = types.shape(part.type)[axis]
+    subset = accessed_subset(op)
+    assert subset is not None
+    size = types.shape(subset.part.type)[axis]
     if size >= 0:
         return Form(size)
-    source = size_of(part, axis)
+    source = size_of(subset.part, axis)
     return linear(source) if isinstance(source, SSAValue) else None
