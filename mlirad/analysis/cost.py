@@ -93,8 +93,7 @@ def _of_upstream() -> dict[type[Operation], int]:
     """The costs of upstream ops that are a mlirad op by themselves; not of integer remainders and powers."""
     found: dict[type[Operation], int] = {RemfOp: 30, math.IPowIOp: 30}
     for kind in Nd.operations:
-        is_candidate = issubclass(kind, UnaryOp | BinaryOp) and not issubclass(kind, FormulaOp)
-        if is_candidate and kind.memory.cost > 1 and not kind.get_irdl_definition().properties:
+        if issubclass(kind, UnaryOp | BinaryOp) and kind.memory.cost > 1 and not issubclass(kind, FormulaOp):
             body = _body(kind, 1 if issubclass(kind, UnaryOp) else 2)
             if body is not None and isinstance(op := body.first_op, Operation) and op is body.last_op:
                 found[op.__class__] = kind.memory.cost
@@ -102,12 +101,12 @@ def _of_upstream() -> dict[type[Operation], int]:
 
 
 def _body(kind: type[UnaryOp | BinaryOp], operands: int) -> Block | None:
-    """The scalar body for float64; None if the op has none."""
+    """The scalar body for float64; None if the op has none, or one for each value of a property."""
     block = Block(arg_types=[types.F64] * operands)
     try:
         results = kind.infer([types.F64] * operands, {})
-    except CompileError:
+        with building(block):
+            kind.create(operands=block.args, result_types=results).scalar(*block.args)
+    except (CompileError, KeyError):
         return None
-    with building(block):
-        kind.create(operands=block.args, result_types=results).scalar(*block.args)
     return block

@@ -6,7 +6,7 @@ import math as pymath
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from xdsl.dialects import arith, math
@@ -235,13 +235,7 @@ class InversePowerOp(UnaryOp):
         return complex_formulas.divide(one, by_squaring(x, self.number))
 
 
-class Factor(Protocol):
-    """What can be multiplied."""
-
-    def __mul__(self, other: Any, /) -> Any: ...
-
-
-FactorT = TypeVar("FactorT", bound=Factor)
+FactorT = TypeVar("FactorT")
 
 
 def by_squaring(x: FactorT, count: int, product: Callable[[FactorT, FactorT], FactorT] = operator.mul) -> FactorT:
