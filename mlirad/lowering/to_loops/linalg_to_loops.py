@@ -30,12 +30,12 @@ from mlirad.lowering.to_loops import parallel_nest
 from mlirad.lowering.to_loops.guarded_nest import GuardedNest, zero_terms_of
 from mlirad.lowering.to_loops.loop_nest import Nest, nest_of, simplify
 from mlirad.lowering.to_loops.loop_schedule import schedule_of
-from mlirad.lowering.to_loops.matched_nest import MatchedNest
 from mlirad.lowering.to_loops.parallel_nest import cut_of, in_blocks
 from mlirad.lowering.to_loops.picked_elements import PickedElements, picked_of
 from mlirad.lowering.to_loops.products.few_columns import FewColumns
 from mlirad.lowering.to_loops.products.finished_tiles import FinishedTiles
 from mlirad.lowering.to_loops.products.joined_nests import JoinedNest, NestsBeside, joined, nests_beside
+from mlirad.lowering.to_loops.products.matched_nest import MatchedNest
 from mlirad.lowering.to_loops.products.matched_product import Contraction, match_contraction, needs_no_clear
 from mlirad.lowering.to_loops.products.product_blocks import (
     DEPTH,

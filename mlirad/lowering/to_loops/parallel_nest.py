@@ -24,8 +24,8 @@ from mlirad.lowering.loop_body import Body
 from mlirad.lowering.loop_builder import Index, LoopBuilder
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand
 from mlirad.lowering.to_loops.loop_schedule import TILE, order_of
-from mlirad.lowering.to_loops.matched_nest import MatchedNest
 from mlirad.lowering.to_loops.partial_results import MOST_BLOCKS, make_partials, partial_results_of
+from mlirad.lowering.to_loops.products.matched_nest import MatchedNest
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.planned_product import BLOCK_ROWS
 from mlirad.lowering.to_loops.products.windowed_factor import WindowedFactor
