@@ -59,7 +59,8 @@ def rotation(r):
     return np.eye(3) * np.cos(angle) + cross * np.sin(angle) + np.outer(w, w) * (1.0 - np.cos(angle))
 
 
-def loss(pose, parents, relative, inverse, surface, weights, points, seen):
+def residuals(pose, parents, relative, inverse, surface, weights, points, seen):
+    """From each point to the vertex that it shows."""
     angles = np.zeros((len(parents), 2))
     for finger in range((len(pose) - 6) // 4):
         bone, k = 2 + 4 * finger, 6 + 4 * finger
@@ -73,7 +74,11 @@ def loss(pose, parents, relative, inverse, surface, weights, points, seen):
         absolute[bone] = local if parents[bone] < 0 else absolute[parents[bone]] @ local
         positions += ((absolute[bone] @ inverse[bone])[:3] @ surface) * weights[bone]
     moved = rotation(pose[:3]) @ positions + pose[3:6, None]
-    error = points - moved[:, seen]
+    return points - moved[:, seen]
+
+
+def loss(pose, parents, relative, inverse, surface, weights, points, seen):
+    error = residuals(pose, parents, relative, inverse, surface, weights, points, seen)
     return np.sum(error * error)
 
 
@@ -207,7 +212,7 @@ def adjoint(pose, parents, relative, inverse, surface, weights, points, seen):
     return g_pose
 
 
-def jax_loss() -> Callable[..., Any]:
+def jax_residuals() -> Callable[..., Any]:
     """The loop over the bones is unrolled, and their products are one."""
     import jax.numpy as jnp
 
@@ -222,7 +227,7 @@ def jax_loss() -> Callable[..., Any]:
         cross = jnp.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
         return jnp.eye(3) * jnp.cos(angle) + cross * jnp.sin(angle) + jnp.outer(w, w) * (1.0 - jnp.cos(angle))
 
-    def loss(pose, _parents, relative, inverse, surface, weights, points, seen):
+    def residuals(pose, _parents, relative, inverse, surface, weights, points, seen):
         fingers = pose[6:].reshape(FINGERS, 4)
         angles = jnp.zeros((BONES, 2)).at[2::4].set(fingers[:, :2])
         angles = angles.at[3::4, 0].set(fingers[:, 2]).at[4::4, 0].set(fingers[:, 3])
@@ -234,7 +239,18 @@ def jax_loss() -> Callable[..., Any]:
         blended = jnp.tensordot(transforms, weights, ((0,), (0,)))
         positions = jnp.sum(blended * surface, 1)
         moved = rotation(pose[:3]) @ positions + pose[3:6, None]
-        error = points - moved[:, seen]
+        return points - moved[:, seen]
+
+    return residuals
+
+
+def jax_loss() -> Callable[..., Any]:
+    import jax.numpy as jnp
+
+    errors = jax_residuals()
+
+    def loss(*arguments):
+        error = errors(*arguments)
         return jnp.sum(error * error)
 
     return loss

@@ -112,6 +112,14 @@ def test_benchmark_beside_peers() -> None:
     assert "geometric mean" in mean[0]
 
 
+def test_jacobians_benchmark(run_script: RunScript) -> None:
+    told = run_script(ROOT / "benchmarks" / "jacobians.py", "--vertices", "10", "--budget", "0.01")
+    *_, row = [line.strip("| ").split(" | ") for line in told.splitlines()]
+    assert row[0] == "10"
+    assert float(row[3]) > 0
+    assert float(row[-1]) < 1e-8
+
+
 def test_growth_benchmark(run_script: RunScript, monkeypatch: pytest.MonkeyPatch) -> None:
     if not IS_FULL:  # Numba takes nine seconds to compile adjoints that run for milliseconds
         monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
