@@ -238,7 +238,7 @@ class InversePowerOp(UnaryOp):
 FactorT = TypeVar("FactorT")
 
 
-def by_squaring(x: FactorT, count: int, product: Callable[[FactorT, FactorT], FactorT] = operator.mul) -> FactorT:
+def by_squaring(x: FactorT, count: int, product: Callable[[Any, Any], Any] = operator.mul) -> FactorT:
     """x * ... * x, with x `count` times, at least once, by repeated squaring."""
     if count == 1:
         return x
