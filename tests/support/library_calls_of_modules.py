@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import heapq
 import itertools
 import math
 import operator
@@ -23,7 +24,44 @@ def whole(a: Any) -> Any:
     return np.round(a * 9).astype(np.int64)
 
 
+def numbers(a: Any) -> list[Any]:
+    """Numbers in no order, one of them an array's."""
+    return [4.5, 2.0, 7.0 + first(a), 1.5, 3.0 * first(a)]
+
+
+def heap_of(a: Any) -> list[Any]:
+    items = numbers(a)
+    heapq.heapify(items)
+    return items
+
+
+def pushed(a: Any) -> list[Any]:
+    items = heap_of(a)
+    heapq.heappush(items, 2.5 * first(a))
+    return items
+
+
+def popped(a: Any) -> Any:
+    items = heap_of(a)
+    return [heapq.heappop(items), heapq.heappop(items), *items]
+
+
+def replaced(a: Any) -> Any:
+    items = heap_of(a)
+    return [heapq.heapreplace(items, 3.5), *items]
+
+
+def pushed_and_popped(a: Any) -> Any:
+    items = heap_of(a)
+    return [heapq.heappushpop(items, 6.0), heapq.heappushpop(items, -1.0), *items]
+
+
 CALLS: dict[str, list[Callable[[Any], Any]]] = {
+    "heapq.heapify": [heap_of],
+    "heapq.heappush": [pushed],
+    "heapq.heappop": [popped],
+    "heapq.heapreplace": [replaced],
+    "heapq.heappushpop": [pushed_and_popped],
     "math.gcd": [
         lambda a: math.gcd(first(a) * 6, -45) + math.gcd() * a,
         lambda a: math.gcd(first(a), 0, 12),
