@@ -33,6 +33,13 @@ def _sink(heap: Any, root: Any) -> None:
     _rise(heap, place, root)
 
 
+def _replace(heap: Any, item: Any) -> Any:
+    smallest = heap[0]
+    heap[0] = item
+    _sink(heap, 0)
+    return smallest
+
+
 @spells("heapq.heappush", complex=True, changes_list=True)
 def heappush(heap: Any, item: Any, /) -> None:
     heap.append(item)
@@ -46,26 +53,20 @@ def heappop(heap: Any, /) -> Any:
     last = heap.pop()
     if len(heap) == 0:
         return last
-    smallest = heap[0]
-    heap[0] = last
-    _sink(heap, 0)
-    return smallest
+    return _replace(heap, last)
 
 
 @spells("heapq.heapreplace", complex=True, changes_list=True)
 def heapreplace(heap: Any, item: Any, /) -> Any:
     if len(heap) == 0:
         raise IndexError("index out of range")
-    smallest = heap[0]
-    heap[0] = item
-    _sink(heap, 0)
-    return smallest
+    return _replace(heap, item)
 
 
 @spells("heapq.heappushpop", complex=True, changes_list=True)
 def heappushpop(heap: Any, item: Any, /) -> Any:
     if len(heap) > 0 and heap[0] < item:
-        return heapreplace(heap, item)
+        return _replace(heap, item)
     return item
 
 

@@ -255,7 +255,7 @@ _IMPROVED = f"mlirad.{IMPROVED}."
 
 
 def _divided(text: str) -> tuple[str, str | None]:
-    """The module's text, and that of the functions that get all of LLVM's passes, if any."""
+    """The module's text without the functions that get all of LLVM's passes, and their text, if any."""
     first, begin, rest = text.partition(BEGIN_IMPROVED)
     if not begin:
         return text, None

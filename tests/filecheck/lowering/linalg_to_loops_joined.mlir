@@ -264,3 +264,49 @@ func.func @before_in_the_same_place(%b: memref<2x24xf64>) {
   }
   func.return
 }
+
+// The nest before a product would move with it behind the nest that changes x, and read x too late.
+// CHECK-LABEL: func.func @before_a_change
+// CHECK:       vector.load %x[
+// CHECK:       arith.divf
+// CHECK:       arith.mulf
+// CHECK:       vector.store {{.*}}, %{{.*}} : memref<{{(3x24|72)}}xf64>
+// CHECK:       func.return
+func.func @before_a_change(%x: memref<3x24xf64>, %w: memref<24xf64>, %b: memref<2x24xf64>, %c: memref<3x2xf64>) {
+  %t = memref.alloc() {mlirad.offset = 0 : i64} : memref<3x24xf64>
+  linalg.generic {
+    indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (k)>, affine_map<(i, k) -> (i, k)>],
+    iterator_types = ["parallel", "parallel"]
+  } ins(%x, %w : memref<3x24xf64>, memref<24xf64>) outs(%t : memref<3x24xf64>) {
+  ^bb0(%p: f64, %q: f64, %_: f64):
+    %r = arith.divf %p, %q : f64
+    linalg.yield %r : f64
+  }
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>,
+                     affine_map<(i, j, k) -> (i, j)>],
+    iterator_types = ["parallel", "parallel", "reduction"]
+  } ins(%t, %b : memref<3x24xf64>, memref<2x24xf64>) outs(%c : memref<3x2xf64>) {
+  ^bb0(%p: f64, %q: f64, %z: f64):
+    %m = arith.mulf %p, %q : f64
+    %s = arith.addf %z, %m : f64
+    linalg.yield %s : f64
+  }
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]
+  } outs(%x : memref<3x24xf64>) {
+  ^bb0(%z: f64):
+    %s = arith.mulf %z, %z : f64
+    linalg.yield %s : f64
+  }
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]
+  } outs(%c : memref<3x2xf64>) {
+  ^bb0(%z: f64):
+    %s = arith.negf %z : f64
+    linalg.yield %s : f64
+  }
+  func.return
+}

@@ -1,7 +1,7 @@
 // RUN: mlirad-opt %s -p 'mlirad-linalg-to-loops' | filecheck %s
 
-// x.T @ d with three columns. Vectors along these would have three lanes of four, of which each step needs one of d and
-// one number of each row of x.T, which are adjacent:
+// x.T @ d with three columns. Vectors along the columns would have three lanes of four. A step needs a row of d and
+// a number of each row of x.T, and these numbers are adjacent:
 //
 //     x  (k, i):  . . . . . . . .  -> i        so vectors run along i, in a small buffer of three rows:  c.T = d.T @ x
 //

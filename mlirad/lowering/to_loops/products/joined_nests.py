@@ -114,15 +114,17 @@ def nests_beside(product: Operation) -> NestsBeside | None:
     """None if there is no nest beside it, or if it is no product."""
     if not isinstance(product, GenericOp) or not is_product(product):
         return None
-    found = NestsBeside(_nest_before(product), _nest_after(product))
+    before = _nest_before(product)
+    found = NestsBeside(before, _nest_after(product, before))
     return found if found.before is not None or found.after is not None else None
 
 
-def _nest_after(product: GenericOp) -> GenericOp | None:
-    """The next nest to use memory, if it changes a product's result in place, or is the only one to read it."""
-    result = product.outputs[0]
+def _nest_after(product: GenericOp, before: GenericOp | None) -> GenericOp | None:
+    """The next nest to use memory, if it changes a product's result in place, or is the only one to read it. before: a
+    nest that moves with the product."""
+    result, reads = product.outputs[0], (*product.inputs, *(before.inputs if before is not None else ()))
     nest = _next(product.next_op, lambda op: op.next_op)
-    while isinstance(nest, GenericOp | FillOp) and result not in nest.operands and _may_come_first(nest, product):
+    while isinstance(nest, GenericOp | FillOp) and result not in nest.operands and _may_come_first(nest, reads, result):
         nest = _next(nest.next_op, lambda op: op.next_op)
     if not isinstance(nest, GenericOp) or not _is_elementwise(nest):
         return None
@@ -137,10 +139,9 @@ def _nest_after(product: GenericOp) -> GenericOp | None:
     return nest
 
 
-def _may_come_first(other: GenericOp | FillOp, product: GenericOp) -> bool:
-    """Whether a product may be computed after a nest that follows it."""
-    (result,) = product.outputs
-    is_apart = all(_are_all_apart(product.inputs, output) for output in other.outputs)
+def _may_come_first(other: GenericOp | FillOp, reads: Sequence[SSAValue], result: SSAValue) -> bool:
+    """Whether a product that reads and writes these arrays may be computed after a nest that follows it."""
+    is_apart = all(_are_all_apart(reads, output) for output in other.outputs)
     return is_apart and _are_all_apart(other.operands, result) and not loads_elsewhere(other)
 
 
@@ -216,7 +217,7 @@ def _are_apart(one: SSAValue, other: SSAValue) -> bool:
 
 
 def _sources(value: SSAValue) -> list[SSAValue]:
-    """The memrefs of which a value is one: more than one after a branch."""
+    """The memrefs that a value may be: more than one after a branch."""
     value = _viewed(value)
     if not (isinstance(value, OpResult) and isinstance(value.op, scf.IfOp)):
         return [value]

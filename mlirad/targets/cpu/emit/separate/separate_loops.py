@@ -10,8 +10,8 @@ func.func public @f(%x: memref<9x8xf64>, %y: memref<8x9xf64>) {
 ```
 
 becomes a call of a function with the two loops: `call i32 @"mlirad.improved.f.loop7"(ptr %ctx, ptr null, ptr %a0,
-ptr %a1)`. Without that, they would send the whole function through all of LLVM's passes, some of which take longer for
-a loop in a large function than for the same loop in a small one.
+ptr %a1)`. Otherwise these loops would send the whole function through all of LLVM's passes, and some passes take
+longer for a loop in a large function than for the same loop in a small one.
 """
 
 from __future__ import annotations
