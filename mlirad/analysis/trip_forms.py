@@ -21,6 +21,8 @@ _MOST_TRIPS = 2**48
 """A loop that reads and writes elements would take days for this many trips."""
 _DISTINCT = 2**64 - 1
 """Two numbers that differ by at most this differ modulo 2**64."""
+_DEEPEST = 100
+"""The longest chain of ops that is one form: Python's stack is short."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +54,21 @@ def of_term(term: Term) -> Form:
 
 def linear(value: SSAValue) -> Form:
     """The value as a linear form."""
+    return _linear(value, {}, _DEEPEST)
+
+
+def _linear(value: SSAValue, forms: dict[SSAValue, Form], depth: int) -> Form:
+    """The same. forms: of values that were met before, as each may have several readers. depth: how many more ops to
+    look through."""
     if isinstance(value, BlockArgument):
         return _argument(value)
     op = value.owner
-    if not isinstance(op, Operation):
+    if not isinstance(op, Operation) or not depth:
         return of_term(Opaque(value))
-    forms: dict[SSAValue, Form] = {}
 
     def form_of(operand: SSAValue) -> Form:
         if operand not in forms:
-            forms[operand] = linear(operand)
+            forms[operand] = _linear(operand, forms, depth - 1)
         return forms[operand]
 
     def interval_of(operand: SSAValue) -> Interval:

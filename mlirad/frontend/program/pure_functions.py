@@ -19,6 +19,7 @@ import numpy as np
 from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre
 
 from mlirad.library.nn import geometry
+from mlirad.library.numpy import searching
 from mlirad.library.python import iteration_tools
 
 
@@ -93,6 +94,7 @@ PURE: frozenset[Any] = frozenset().union(
         )
     ),
     geometry.PURE,
+    searching.PURE,
     iteration_tools.PURE,
     {str.maketrans, bytes.fromhex, bytes.maketrans, int.from_bytes, float.fromhex, datetime.date.fromisoformat},
 )

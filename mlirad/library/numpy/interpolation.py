@@ -1,4 +1,4 @@
-"""Positions among increasing edges, and interpolation between points."""
+"""Intervals between edges, and interpolation between points."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.library.numpy.searching import places_among
 from mlirad.library.spells import spells
 
 
@@ -19,21 +20,6 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     if np.any(edges[1:] > edges[:-1]):
         raise ValueError("bins must be monotonically increasing or decreasing")
     return (len(edges) - places_among(edges[::-1], np.asarray(x), not right))[()]
-
-
-def places_among(edges: Any, x: Any, is_right: bool) -> Any:
-    """How many of the increasing edges are below each number, or equal to it if `is_right`; nan is above all."""
-    low = np.zeros(x.shape, np.int64)
-    high = np.full(x.shape, len(edges), np.int64)
-    if len(edges) == 0:
-        return low
-    for _ in range(len(edges).bit_length()):
-        middle = (low + high) // 2
-        edge = edges[np.minimum(middle, len(edges) - 1)]
-        is_above = (~(x < edge) if is_right else ~(x <= edge)) & (middle < high)
-        low = np.where(is_above, middle + 1, low)
-        high = np.where(is_above, high, middle)
-    return low
 
 
 @spells("numpy.interp")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from mlirad.library.numpy.axes import require_axis
+from mlirad.library.numpy.searching import places_among
 from mlirad.library.spells import spells
 
 _MANY = 5000
@@ -142,18 +143,4 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         if order.shape != x.shape:
             raise ValueError("sorter.size must equal a.size")
         x = x[order]
-    values = np.ravel(wanted)
-    places = np.empty(values.shape, np.int64)
-    for k in range(len(values)):
-        low, high = 0, len(x)
-        while low < high:
-            middle = (low + high) // 2
-            is_before = x[middle] < values[k] or (values[k] != values[k] and x[middle] == x[middle])
-            if side == "right":
-                is_before = not (values[k] < x[middle] or (x[middle] != x[middle] and values[k] == values[k]))
-            if is_before:
-                low = middle + 1
-            else:
-                high = middle
-        places[k] = low
-    return np.reshape(places, wanted.shape)[()]
+    return places_among(x, wanted, side == "right")[()]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.library.numpy.interpolation import places_among
+from mlirad.library.numpy.searching import places_among
 from mlirad.library.spells import spells
 
 

@@ -16,7 +16,7 @@ from mlirad.analysis.integers import increment, integer_of, interval_of_type, li
 from mlirad.analysis.ranges import Ranges
 from mlirad.analysis.trip_forms import Form, Opaque, Term, Trip, is_above, linear
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import building, constant, insert
+from mlirad.dialect.core.expr import Expr, building, constant, insert, where
 from mlirad.dialect.core.intervals import Interval, LinearForm, Sum, masked
 
 
@@ -86,6 +86,18 @@ def test_bounds_of_masks_hold() -> None:
             assert all(number <= exactly(bound) for bound in answer.above)
             assert all(number >= exactly(bound) for bound in answer.below)
     assert masked(Interval(-2047, 2048), Interval(-8, -8)).interval == Interval(-2054, 2048)
+
+
+@pytest.mark.parametrize("steps", [60, 3000])
+def test_forms_of_long_chains_are_found_quickly(steps: int) -> None:
+    """Each value has several readers: a walk that follows each of them takes a time that doubles with each step."""
+    block = Block(arg_types=[types.I64])
+    with building(block):
+        value: Expr = Expr(block.args[0])
+        for step in range(steps):
+            value = where(value < step, value + 2, value)
+    form = linear(value.value)
+    assert form.atom is not None
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
