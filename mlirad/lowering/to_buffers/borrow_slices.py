@@ -6,7 +6,7 @@ tensor.insert_slice ops, which no longer copy anything.
 
 Typical case: `a[i] = f(a[i])`. The slice that is read, changed and inserted is borrowed, and nothing is copied. A value
 that is computed in another shape, as in `a[i] = (b @ c).reshape(n, m)`, is computed in a view of the slice, if that is
-contiguous.
+contiguous. A value that is inserted first and read afterwards, as what a tape stores, is inserted after it was read.
 """
 
 from __future__ import annotations
@@ -17,16 +17,27 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.linalg.ops import CopyOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirad.analysis.memory import VIEWS, input_count, is_empty, is_linalg, memory_of, ties, views_of
+from mlirad.analysis.memory import (
+    VIEWS,
+    input_count,
+    is_empty,
+    is_linalg,
+    is_taken,
+    memory_of,
+    ties,
+    viewed,
+    views_of,
+)
 from mlirad.dialect.core.expr import insert
 from mlirad.lowering.reshaping import reshaped
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.lowering.tensor_memory import is_same_slice, is_static, is_thin_view, is_written_where_read
 from mlirad.lowering.to_buffers.buffer_webs import Webs
+from mlirad.xdsl_support.traversal import ops_of
 
-_CASTS = (arith.ConstantOp, arith.IndexCastOp)
+_NUMBERS = (arith.ConstantOp, arith.IndexCastOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
 _RESHAPES = (tensor.CollapseShapeOp, tensor.ExpandShapeOp)
 
 
@@ -44,6 +55,39 @@ class Chain:
     is_reshaped: bool
 
 
+def delay_insertions(block: Block) -> None:
+    """Insert what a block computes behind its last reader: the readers may then find it in the array, where it can be
+    computed. A value that an op takes is inserted where it was: it has to be copied."""
+    for op in ops_of(block):
+        for region in op.regions:
+            for inner in region.blocks:
+                delay_insertions(inner)
+        if type(op) is tensor.InsertSliceOp and (last := _last_reader(op, block)) is not None:
+            op.detach()
+            block.insert_op_after(op, last)
+
+
+def _last_reader(op: tensor.InsertSliceOp, block: Block) -> Operation | None:
+    """The last op of the block that reads the inserted value after its insertion, if that can wait."""
+    source = viewed(op.source)
+    maker = source.owner
+    if not isinstance(maker, Operation) or maker.parent is not block or is_taken(source):
+        return None
+    if not op.dest.has_one_use() or not _is_contiguous(op):
+        return None
+    readers = {block.find_ancestor_op_in_block(user) for user, _ in _accesses(source)}
+    users = {block.find_ancestor_op_in_block(use.operation) for use in op.result.uses}
+    last, is_inserted, following = None, True, op.next_op
+    while following is not None:
+        is_inserted = is_inserted and following not in users
+        if following in readers:
+            if not is_inserted:
+                return None
+            last = following
+        following = following.next_op
+    return last
+
+
 def borrow_slices(webs: Webs) -> dict[Operation, tuple[SSAValue, ...]]:
     """The insert_slice ops whose source is now computed in place, with the values that have the array's memory."""
     candidates = [op for op in webs.place if type(op) is tensor.InsertSliceOp]
@@ -59,7 +103,7 @@ def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> tuple[SSAValue, ...]:
         return ()
     loan = _loan(op, chain)
     for place in (*op.offsets, *op.sizes, *op.strides):
-        _move_casts(place, chain.first, webs)
+        _move_number(place, chain.first, webs)
     with in_place_of(chain.first):
         if loan is None:
             loan = insert(_extract_slice(op, op.source.type if chain.is_reshaped else chain.start.type)).result
@@ -142,15 +186,15 @@ def _is_early(value: SSAValue, begin: int, webs: Webs) -> bool:
     owner = value.owner
     if not isinstance(owner, Operation) or webs.place.get(owner, begin) < begin:
         return True
-    return isinstance(owner, _CASTS) and all(_is_early(operand, begin, webs) for operand in owner.operands)
+    return isinstance(owner, _NUMBERS) and all(_is_early(operand, begin, webs) for operand in owner.operands)
 
 
-def _move_casts(value: SSAValue, first: Operation, webs: Webs) -> None:
+def _move_number(value: SSAValue, first: Operation, webs: Webs) -> None:
     """Move the ops that compute a number to before an op, if they are not there yet."""
     owner = value.owner
-    if isinstance(owner, _CASTS) and webs.place.get(owner, 0) >= webs.place[first]:
+    if isinstance(owner, _NUMBERS) and webs.place.get(owner, 0) >= webs.place[first]:
         for operand in owner.operands:
-            _move_casts(operand, first, webs)
+            _move_number(operand, first, webs)
         assert first.parent is not None
         owner.detach()
         first.parent.insert_op_before(owner, first)

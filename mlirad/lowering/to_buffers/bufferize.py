@@ -26,7 +26,7 @@ from mlirad.analysis.call_graph import DONATED, WRITTEN, functions_of, numbers_o
 from mlirad.analysis.loops import terminator
 from mlirad.analysis.memory import NATIVE
 from mlirad.lowering.tensor_memory import is_static
-from mlirad.lowering.to_buffers.borrow_slices import borrow_slices
+from mlirad.lowering.to_buffers.borrow_slices import borrow_slices, delay_insertions
 from mlirad.lowering.to_buffers.buffer_webs import Webs
 from mlirad.lowering.to_buffers.bufferize_ops import GlobalConstants, ToMemRefs
 from mlirad.lowering.to_buffers.last_use import LastUses
@@ -104,6 +104,7 @@ def assign_memory(
     """
     entry = function.body.block
     prepare_tensors(entry, defined)
+    delay_insertions(entry)
     moves = LastUses(function, written)
     webs = Webs(entry)
     borrowed = borrow_slices(webs)

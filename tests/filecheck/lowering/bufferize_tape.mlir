@@ -62,3 +62,40 @@ func.func public @slots(%x: tensor<6x6xf64>, %tape: tensor<?xf64> {mlirad.writte
   } -> tensor<4x4xf64>
   func.return %stored, %twice : tensor<?xf64>, tensor<4x4xf64>
 }
+
+// What a trip computes, stores on the tape and then reads is computed in its slot: it is stored after it was read.
+
+// CHECK-LABEL: func.func public @computed_in_the_slot(
+// CHECK:         scf.for
+// CHECK-NOT:       memref.alloc
+// CHECK:           %[[SLOT:.*]] = memref.subview %{{.*}}[%{{.*}}] [4] [1]
+// CHECK:           linalg.generic {{.*}} outs(%[[SLOT]] :
+// CHECK:           linalg.generic {{.*}} ins(%[[SLOT]] :
+// CHECK-NOT:       memref.copy
+// CHECK:         func.return
+func.func public @computed_in_the_slot(%x: tensor<4xf64>) -> (tensor<40xf64>, tensor<4xf64>) {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %four = arith.constant 4 : i64
+  %n = arith.constant 10 : i64
+  %empty = tensor.empty() : tensor<40xf64>
+  %zeros = arith.constant dense<0.0> : tensor<4xf64>
+  %tape, %sums = scf.for %q = %c0 to %n step %c1 iter_args(%t = %empty, %s = %zeros) -> (tensor<40xf64>, tensor<4xf64>) : i64 {
+    %memory = tensor.empty() : tensor<4xf64>
+    %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x : tensor<4xf64>) outs(%memory : tensor<4xf64>) {
+    ^bb0(%a: f64, %old: f64):
+      %b = arith.mulf %a, %a : f64
+      linalg.yield %b : f64
+    } -> tensor<4xf64>
+    %start = arith.muli %q, %four : i64
+    %place = arith.index_cast %start : i64 to index
+    %stored = tensor.insert_slice %y into %t[%place] [4] [1] : tensor<4xf64> into tensor<40xf64>
+    %sum = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%y : tensor<4xf64>) outs(%s : tensor<4xf64>) {
+    ^bb0(%a: f64, %old: f64):
+      %b = arith.addf %a, %old : f64
+      linalg.yield %b : f64
+    } -> tensor<4xf64>
+    scf.yield %stored, %sum : tensor<40xf64>, tensor<4xf64>
+  }
+  func.return %tape, %sums : tensor<40xf64>, tensor<4xf64>
+}
