@@ -8,11 +8,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from xdsl.dialects import tensor
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def, var_operand_def
 
-from mlirad.dialect.arrays.indexed_op import IndexedOp, constant_indices, counts_up, known_range, require_checked
+from mlirad.dialect.arrays.indexed_op import (
+    IndexedOp,
+    constant_indices,
+    counts_up,
+    known_range,
+    part_at,
+    put_at,
+    require_checked,
+    sum_of,
+)
 from mlirad.dialect.arrays.last_values import KeepLastOp
 from mlirad.dialect.arrays.places import mask_of
 from mlirad.dialect.arrays.update_op import UpdateOp
@@ -20,11 +28,10 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.answers import At, Upstream
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import LinearOp
-from mlirad.dialect.core.expr import Expr, emit, insert
+from mlirad.dialect.core.expr import Expr, emit
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, subscript, text, tuple_of
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
-from mlirad.dialect.core.scalars import plus
 from mlirad.dialect.core.shift import Shift
 from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.ops.elementwise import numbers
@@ -122,12 +129,10 @@ class GatherOp(IndexedOp, LinearOp):
         return Upstream(self._build)
 
     def _build(self, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
-        element = types.element_type(t.type)
-
         def read(place: list[SSAValue], target: list[SSAValue], result: SSAValue) -> SSAValue:
-            return insert(tensor.InsertOp(insert(tensor.ExtractOp(t, place, element)).result, result, target)).result
+            return put_at(part_at(t, place), result, target)
 
-        return [self.each(t, indices, self.empty(t, indices), read)]
+        return [self.each(t, indices, self.empty(t, indices), read, self.row_axes(t))]
 
 
 class ScatterUpdateOp(IndexedOp, UpdateOp):
@@ -178,17 +183,13 @@ class ScatterUpdateOp(IndexedOp, UpdateOp):
         return Upstream(self._build)
 
     def _build(self, value: SSAValue, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
-        element = types.element_type(t.type)
-
         def write(place: list[SSAValue], source: list[SSAValue], array: SSAValue) -> SSAValue:
-            new = insert(tensor.ExtractOp(value, source, element)).result
-            return insert(tensor.InsertOp(self.combined(array, place, new), array, place)).result
+            part = part_at(value, source)
+            if self.CHANGE is Change.ADDED:
+                part = sum_of(part_at(array, place), part)
+            return put_at(part, array, place)
 
-        return [self.each(t, indices, t, write)]
-
-    @abstractmethod
-    def combined(self, array: SSAValue, place: list[SSAValue], new: SSAValue) -> SSAValue:
-        """The new element, in upstream ops."""
+        return [self.each(t, indices, t, write, self.row_axes(t))]
 
     def subset(self) -> Subset:
         axes = ints(self.axes)
@@ -205,9 +206,6 @@ class ScatterOp(ScatterUpdateOp):
     @staticmethod
     def changed(old: Any, value: Any) -> Any:
         return value
-
-    def combined(self, array: SSAValue, place: list[SSAValue], new: SSAValue) -> SSAValue:
-        return new
 
     def taken(self, g: Expr, value: Expr, places: Sequence[Expr]) -> Expr:
         taken = super().taken(g, value, places)
@@ -243,7 +241,3 @@ class ScatterAddOp(ScatterUpdateOp):
     @staticmethod
     def changed(old: Any, value: Any) -> Any:
         return old + value
-
-    def combined(self, array: SSAValue, place: list[SSAValue], new: SSAValue) -> SSAValue:
-        old = insert(tensor.ExtractOp(array, place, types.element_type(array.type))).result
-        return plus(old, new)

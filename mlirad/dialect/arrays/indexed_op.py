@@ -7,29 +7,41 @@ read or written has the remaining axes of t; the axes of the index arrays preced
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i64
-from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import AnyAttr, VarConstraint, VarOperand, prop_def
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, TensorType, i64
+from xdsl.dialects.linalg.ops import YieldOp
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.irdl import VarOperand, prop_def
 
 from mlirad.dialect.arrays.places import mask_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
-from mlirad.dialect.core.expr import Expr, emit, insert
+from mlirad.dialect.core.expr import Expr, building, current_location, emit, insert
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, text, tuple_of
 from mlirad.dialect.core.op import PureOp
 from mlirad.dialect.core.registry import Properties
-from mlirad.dialect.core.scalars import number
+from mlirad.dialect.core.scalars import number, plus
 from mlirad.dialect.core.subset import Range
-from mlirad.dialect.core.upstream import as_index, as_indices, counted, size_of_axis
+from mlirad.dialect.core.upstream import (
+    as_index,
+    as_indices,
+    counted,
+    empty,
+    extract_slice,
+    generic,
+    insert_slice,
+    size_of_axis,
+)
 from mlirad.dialect.ops.constant import ArangeOp, ConstantOp
 from mlirad.dialect.ops.movement import repeated
 from mlirad.errors import DTypeError, ShapeError
 
-_T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
+_SHORTEST_ROW = 4
+"""Shorter rows are moved element by element."""
 
 
 def known_range(index: SSAValue) -> Range | None:
@@ -131,13 +143,16 @@ class IndexedOp(PureOp):
         indices: Sequence[SSAValue],
         carried: SSAValue,
         body: Callable[[list[SSAValue], list[SSAValue], SSAValue], SSAValue],
+        row: int = 0,
     ) -> SSAValue:
-        """Fold `body` over the selected elements, starting from `carried`.
+        """Fold `body` over the selected elements, or rows along the last `row` axes, starting from `carried`.
 
         shaped: an array of t's rank, whose kept axes have t's sizes. body receives the element's index in t, its index
-        in the part (both as `index` values), and the carried value; it returns the next carried value.
+        in the part (both as `index` values), and the carried value; it returns the next carried value. The indices of a
+        row lack those axes.
         """
         at, kept = self.position, self._kept(len(types.shape(shaped.type)))
+        kept = kept[: len(kept) - row]
         rank = len(types.shape(indices[0].type))
         outer = [
             *(size_of(shaped, axis) for axis in kept[:at]),
@@ -163,6 +178,13 @@ class IndexedOp(PureOp):
 
         return counted(outer, [carried], of_place)[0]
 
+    def row_axes(self, t: SSAValue) -> int:
+        """The number of last axes of t that are the part's last axes, too; 0 if rows are short, or of unknown size."""
+        shape = types.shape(t.type)
+        count = min(len(shape) - 1 - ints(self.axes)[-1], len(self._kept(len(shape))) - self.position)
+        sizes = shape[len(shape) - count :]
+        return count if min(sizes, default=0) > 0 and prod(sizes) >= _SHORTEST_ROW else 0
+
     def empty(self, t: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
         """Uninitialised memory for the selected part."""
         kept, at = self._kept(len(types.shape(t.type))), self.position
@@ -171,6 +193,42 @@ class IndexedOp(PureOp):
         shape = [types.shape(value.type)[axis] for value, axis in sources]
         sizes = [size_of_axis(value, axis) for (value, axis), size in zip(sources, shape, strict=True) if size < 0]
         return insert(tensor.EmptyOp(sizes, types.tensor(shape, types.element_type(t.type)))).tensor
+
+
+def part_at(array: SSAValue, place: Sequence[SSAValue]) -> SSAValue:
+    """The element of an array at a place, or the row at a place that lacks the last axes."""
+    element = types.element_type(array.type)
+    row = types.shape(array.type)[len(place) :]
+    if not row:
+        return insert(tensor.ExtractOp(array, place, element)).result
+    starts, sizes = _row(place, row)
+    return insert(extract_slice(array, starts, sizes, [1] * len(sizes), types.tensor(row, element))).result
+
+
+def put_at(part: SSAValue, array: SSAValue, place: Sequence[SSAValue]) -> SSAValue:
+    """The array with such an element or row replaced."""
+    row = types.shape(part.type) if types.is_tensor(part.type) else ()
+    if not row:
+        return insert(tensor.InsertOp(part, array, place)).result
+    starts, sizes = _row(place, row)
+    return insert(insert_slice(part, array, starts, sizes, [1] * len(sizes))).result
+
+
+def _row(place: Sequence[SSAValue], row: Sequence[int]) -> tuple[list[SSAValue], list[int]]:
+    """Where a row starts, and its sizes along all axes."""
+    return [*place, *(number(0, IndexType()) for _ in row)], [*(1 for _ in place), *row]
+
+
+def sum_of(old: SSAValue, new: SSAValue) -> SSAValue:
+    """The sum of two elements, or of two rows."""
+    if not types.is_tensor(old.type):
+        return plus(old, new)
+    element, dims = types.element_type(old.type), tuple(range(len(types.shape(old.type))))
+    body = Block(arg_types=[element] * 3)
+    with building(body):
+        total = plus(*body.args[:2])
+    body.add_op(YieldOp.create(operands=[total], location=current_location()))
+    return generic([old, new], empty(old.type), (dims, dims, dims), body)
 
 
 def size_of(value: SSAValue, axis: int) -> SSAValue:
