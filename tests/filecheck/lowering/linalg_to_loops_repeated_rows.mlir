@@ -6,7 +6,7 @@
 // CHECK-LABEL: func.func @small_weights
 // CHECK:         scf.for
 // CHECK:           vector.load %w
-// CHECK:           vector.store {{.*}} : memref<1536x11xf32>
+// CHECK:           vector.store {{.*}} : memref<2048x8xf32>
 // CHECK:         scf.for %n
 // CHECK-NOT:       %w
 // CHECK:         func.return

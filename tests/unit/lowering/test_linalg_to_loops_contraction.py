@@ -91,12 +91,12 @@ def test_long_rows_of_a_large_factor_are_read_in_order() -> None:
 
 def test_tiles_in_blocks_fetch_ahead() -> None:
     """The rows of c that a tile will add to, and what is packed of a and b; rows of a are transposed in registers."""
-    sizes: dict[str, int | str] = {"i": 1024, "j": 64, "k": 512}
+    sizes: dict[str, int | str] = {"i": 1024, "j": 96, "k": 512}
     text = str(lowered(einsum("ik,kj->ij", sizes, "f64"), 64))
     writes = [line for line in text.splitlines() if "memref.prefetch" in line and "isWrite = true" in line]
     reads = [line for line in text.splitlines() if "memref.prefetch" in line and "isWrite = false" in line]
-    assert len(writes) == 3 and all("memref<1024x64xf64>" in line for line in writes)
-    packed = [("x12xf64>" in line, "x16xf64>" in line) for line in reads]
+    assert len(writes) == 4 and all("memref<1024x96xf64>" in line for line in writes)
+    packed = [("x8xf64>" in line, "x24xf64>" in line) for line in reads]
     assert set(packed) == {(True, False), (False, True)}
     assert "vector.shuffle" in text
 
@@ -314,8 +314,10 @@ def test_the_last_tile_begins_earlier_only_if_sums_are_stored() -> None:
 def test_wide_tiles_have_few_rows() -> None:
     """6 rows of 4 vectors, or fewer where that wastes none; a rest of the columns has the vectors that it needs."""
     for columns, vectors in ((128, 4), (136, 4), (40, 2), (8, 1)):
-        assert vectors_of_tile(columns, 8, has_32_registers=True) == vectors
-    assert vectors_of_tile(128, 4, has_32_registers=False) == 2
+        assert vectors_of_tile(columns, 8, has_32_registers=True, is_packed=False) == vectors
+    for columns, vectors in ((128, 3), (48, 3), (64, 4), (56, 2), (8, 1)):
+        assert vectors_of_tile(columns, 8, has_32_registers=True, is_packed=True) == vectors
+    assert vectors_of_tile(128, 4, has_32_registers=False, is_packed=True) == 2
     for rows, height in ((64, 6), (32, 4), (5, 5)):
         assert rows_of_tile(rows, 4, has_32_registers=True, is_packed=False) == height
     module = lowered(einsum("ik,kj->ij", {"i": 24, "j": 66, "k": 100}, "f64"), 64)

@@ -2,7 +2,8 @@
 
 Reads: sizes of blocks. Writes: scf.for, and scf.parallel for threads. Leaves: how panels are packed and multiplied.
 
-One thread packs a block of rows of a, then blocks of columns of b, and multiplies each by all of these rows. Threads
+One thread takes a block of rows of a at a time. For DEPTH steps of k after the other, it packs these, then blocks of
+columns of b, and multiplies each by all of these rows. Threads
 pack a block of columns together. Then each multiplies strips of rows by it. Each strip packs its rows in memory of its
 own.
 """
@@ -34,24 +35,27 @@ def slab_rows(blocks: Blocks, rows: Index, height: int) -> int:
     return (1 if blocks.strip is None else -(-rows // blocks.strip)) * _rows_of_slab(blocks, height)
 
 
+def loop_over_rows(builder: LoopBuilder, blocks: Blocks, rows: _Range, block: Callable[[_Range], None]) -> None:
+    """Blocks of rows, from one row to another."""
+
+    def body(i: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        block((i, builder.minimum(builder.add(i, blocks.rows), rows[1])))
+        return ()
+
+    builder.loop(*rows, blocks.rows, (), body)
+
+
 def loops_over_blocks(
     builder: LoopBuilder,
     blocks: Blocks,
-    sizes: _Range,
+    sizes: tuple[_Range, Index],
     tile: tuple[int, int],
     pack: _Pack,
     pack_rows: _PackRows,
     multiply: _Multiply,
 ) -> None:
-    """sizes: the rows and the columns of the product; tile: those of a tile."""
+    """sizes: the rows, for one thread those of a block, and the number of columns; tile: those of a tile."""
     rows, columns = sizes
-
-    def row_blocks(here: _Range, block: Callable[[_Range], None]) -> None:
-        def body(i: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            block((i, builder.minimum(builder.add(i, blocks.rows), here[1])))
-            return ()
-
-        builder.loop(*here, blocks.rows, (), body)
 
     def column_blocks(block: Callable[[_Range], None]) -> None:
         def body(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -83,13 +87,13 @@ def loops_over_blocks(
                 pack_rows(here, slab)
                 multiply(here, there, slab)
 
-            row_blocks((i, builder.minimum(builder.add(i, strip), rows)), block)
+            loop_over_rows(builder, blocks, (i, builder.minimum(builder.add(i, strip), rows[1])), block)
 
         builder.parallel(builder.subtract(last, first), step, pack_part)
-        builder.parallel(rows, strip, multiply_strip)
+        builder.parallel(rows[1], strip, multiply_strip)
 
     if blocks.strip is None:
-        row_blocks((0, rows), all_columns)
+        all_columns(rows)
     else:
         column_blocks(partial(in_strips, blocks.strip))
 

@@ -60,7 +60,7 @@ class FewColumns(ContractionEmitter):
     def emit(self) -> None:
         if not self.is_in_place:
             (self.panel,) = scratch(self.builder, memref_of(self.element, (self.columns, self.depth)))
-        loops_around(self.builder, self.sizes, self.product.others, self.subscripts, self._depths)
+        loops_around(self.builder, self.sizes, self.product.others, self.subscripts, self._row_blocks)
 
     def _columns(self, start: Index, end: Index) -> None:
         builder, count = self.builder, self.sizes[self.product.i]

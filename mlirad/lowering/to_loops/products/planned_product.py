@@ -79,8 +79,10 @@ class PlannedProduct:
         is_split = isinstance(contraction.a, SplitOperand) and not is_blocked
         self.shared = shared if is_shared and not (reads_windows or is_split) else None
         has_32_registers = vector_bytes >= 64
-        is_wide = has_32_registers and self.shared is None and windows is None and not is_blocked
-        self.vectors = vectors_of_tile(size, self.lanes, has_32_registers=is_wide and not is_on_stack(builder))
+        is_wide = is_blocked or (self.shared is None and windows is None and not is_on_stack(builder))
+        self.vectors = vectors_of_tile(
+            size, self.lanes, has_32_registers=has_32_registers and is_wide, is_packed=is_blocked
+        )
         self.rows = rows_of_tile(rows, self.vectors, has_32_registers=has_32_registers, is_packed=is_blocked)
         self.is_ragged = not isinstance(rows, int) or rows % self.rows != 0
         self.is_in_order = is_in_order and not is_shared

@@ -182,18 +182,21 @@ def _round_up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
-def vectors_of_tile(columns: Index, lanes: int, *, has_32_registers: bool) -> int:
+def vectors_of_tile(columns: Index, lanes: int, *, has_32_registers: bool, is_packed: bool) -> int:
     """Adjacent vectors of c in a tile. With 4, a tile of 6 rows has 10 loads for 24 multiply-adds, and with 2, one of 8
-    rows has 10 for 16. But columns must not leave a narrow panel at the end."""
+    rows has 10 for 16. But columns must not leave a narrow panel at the end. Packed tiles of 8 rows and 3 vectors have
+    11 loads, and no more rows than a first-level cache has ways: rows a power of two apart all stay in it."""
     if not isinstance(columns, int):
         return 2
     count = -(-columns // lanes)
+    if is_packed and has_32_registers and (count % 3 == 0 or count > 8):
+        return 3
     return 4 if has_32_registers and (count % 4 == 0 or count > 8) else min(count, 2)
 
 
 def rows_of_tile(size: Index, vectors: int, *, has_32_registers: bool, is_packed: bool) -> int:
     """Rows of a tile: what registers hold, or a little less where that wastes fewer rows at the end."""
-    most = (12 if is_packed else 6 if vectors > 2 else 8) if has_32_registers else 6
+    most = (24 // vectors if is_packed else 6 if vectors > 2 else 8) if has_32_registers else 6
     if not isinstance(size, int) or size <= most:
         return min(size, most) if isinstance(size, int) else most
     return min(range(most, max(most // 2, 4) - 1, -1), key=lambda rows: (-size % rows) / size + 0.02 * (most - rows))

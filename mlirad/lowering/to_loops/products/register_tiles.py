@@ -23,7 +23,12 @@ from xdsl.ir import SSAValue
 from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_of
 from mlirad.lowering.to_loops.loop_nest import Operand, loops_around
-from mlirad.lowering.to_loops.products.block_loops import loops_over_blocks, loops_over_panels, slab_rows
+from mlirad.lowering.to_loops.products.block_loops import (
+    loop_over_rows,
+    loops_over_blocks,
+    loops_over_panels,
+    slab_rows,
+)
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.packed_factors import Masks, Panel, Slabs
 from mlirad.lowering.to_loops.products.packing import Packing
@@ -70,23 +75,33 @@ class ContractionEmitter(PlannedProduct):
                 )
         elif self.is_packed:
             (self.panel,) = scratch(self.builder, memref_of(self.element, (self.depth, self.width)))
-        loops_around(self.builder, self.sizes, self.product.others, self.subscripts, self._depths)
+        loops_around(self.builder, self.sizes, self.product.others, self.subscripts, self._row_blocks)
 
     # -- loops -----------------------------------------------------------------------------------------------------
 
-    def _depths(self) -> None:
+    def _row_blocks(self) -> None:
+        """One thread completes the sums of a block of rows before the next: meanwhile this part of c is near."""
+        rows = (0, self.sizes[self.product.i])
+        if self.blocks is not None and self.blocks.strip is None:
+            loop_over_rows(self.builder, self.blocks, rows, self._depths)
+        else:
+            self._depths(rows)
+
+    def _depths(self, rows: tuple[Index, Index]) -> None:
         size, step = self.sizes[self.product.k], self.depth
 
         def body(start: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            self._columns(start, self.builder.minimum(self.builder.add(start, step), size))
+            end = self.builder.minimum(self.builder.add(start, step), size)
+            if self.blocks is None:
+                self._columns(start, end)
+            else:
+                self._blocks(self.blocks, rows, start, end)
             return ()
 
         self.builder.loop(0, size, step, (), body)
 
     def _columns(self, start: Index, end: Index) -> None:
         builder = self.builder
-        if self.blocks is not None:
-            return self._blocks(self.blocks, start, end)
         count, columns = self.sizes[self.product.i], self.sizes[self.product.j]
         packing = self._packing()
 
@@ -119,7 +134,7 @@ class ContractionEmitter(PlannedProduct):
         else:
             self._call_tiles(self.shared, j, masks, start, end, rows)
 
-    def _blocks(self, blocks: Blocks, start: Index, end: Index) -> None:
+    def _blocks(self, blocks: Blocks, rows: tuple[Index, Index], start: Index, end: Index) -> None:
         builder, packing, buffer, packed_rows = self.builder, self._packing(), self.panel, self.packed_rows
         assert buffer is not None and packed_rows is not None
 
@@ -161,7 +176,7 @@ class ContractionEmitter(PlannedProduct):
 
             builder.loop(*rows, self.rows, (), row_of_tiles)
 
-        sizes = self.sizes[self.product.i], self.sizes[self.product.j]
+        sizes = rows, self.sizes[self.product.j]
         multiply = rows_of_tiles if blocks.strip is None else panels
         loops_over_blocks(builder, blocks, sizes, (self.rows, self.width), pack, pack_rows, multiply)
 
