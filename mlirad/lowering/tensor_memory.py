@@ -5,6 +5,8 @@ Reads: ops of stage `linalg`. Writes: nothing. Leaves: the ops. Moves, webs and 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, MemRefType, TensorType
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
@@ -12,6 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
 from mlirad.analysis.memory import NATIVE
+from mlirad.analysis.trip_forms import Form, linear
 from mlirad.dialect.core import types
 from mlirad.dialect.core.upstream import is_thin
 from mlirad.errors import CompileError
@@ -60,6 +63,38 @@ def is_same_slice(first: Slice, second: Slice) -> bool:
     mine = (*first.offsets, *first.sizes, *first.strides)
     others = (*second.offsets, *second.sizes, *second.strides)
     return len(mine) == len(others) and all(is_same_scalar(a, b) for a, b in zip(mine, others, strict=True))
+
+
+def are_apart(first: Slice, second: Slice) -> bool:
+    """Whether two slices of one array are certain to have no element in common: along some axis, one ends before the
+    other starts."""
+    ends = zip(_ends(first), _ends(second), strict=True)
+    return any(one is not None and other is not None and _is_before_or_behind(one, other) for one, other in ends)
+
+
+def _is_before_or_behind(one: tuple[Form, Form], other: tuple[Form, Form]) -> bool:
+    gaps = (other[0] - one[1], one[0] - other[1])
+    return any(gap.value is not None and gap.value > 0 for gap in gaps)
+
+
+def _ends(op: Slice) -> Iterator[tuple[Form, Form] | None]:
+    """The lowest and the highest index along each axis, if the slice is not empty; None if they are not known."""
+    places = (
+        (op.static_offsets, op.offsets),
+        (op.static_sizes, op.sizes),
+        (op.static_strides, op.strides),
+    )
+    forms = [
+        [linear(next(rest)) if each == DYNAMIC_INDEX else Form(each) for each in static.get_values()]
+        for static, dynamic in places
+        for rest in [iter(dynamic)]
+    ]
+    for start, size, stride in zip(*forms, strict=True):
+        if stride.value is None:
+            yield None
+            continue
+        last = start + (size - Form(1)).scaled(stride.value)
+        yield (start, last) if stride.value > 0 else (last, start)
 
 
 def is_same_scalar(first: SSAValue, second: SSAValue) -> bool:

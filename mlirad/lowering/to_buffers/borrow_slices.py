@@ -1,12 +1,13 @@
 """Computes a slice that is inserted into an array directly in the array's memory.
 
 Reads: moved tensors and their webs. Writes: a slice of the array in place of the empty memory with which the
-computation begins, if the array has no other use in the meantime, and the result no use afterwards. Leaves: the
-tensor.insert_slice ops, which no longer copy anything.
+computation begins, if no element of the slice has another use in the meantime, and the result no use afterwards.
+Leaves: the tensor.insert_slice ops, which no longer copy anything.
 
-Typical case: `a[i] = f(a[i])`. The slice that is read, changed and inserted is borrowed, and nothing is copied. A value
-that is computed in another shape, as in `a[i] = (b @ c).reshape(n, m)`, is computed in a view of the slice, if that is
-contiguous. A value that is inserted first and read afterwards, as what a tape stores, is inserted after it was read.
+Typical case: `a[i] = f(a[i])`. The slice that is read, changed and inserted is borrowed, and nothing is copied. So is
+the slice of `a[i + 1] = f(a[i])`, which reads other elements. A value that is computed in another shape, as in
+`a[i] = (b @ c).reshape(n, m)`, is computed in a view of the slice, if that is contiguous. A value that is inserted first
+and read afterwards, as what a tape stores, is inserted after it was read.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from mlirad.analysis.memory import (
 from mlirad.dialect.core.expr import insert
 from mlirad.lowering.reshaping import reshaped
 from mlirad.lowering.rewriting import erase, in_place_of, replace
-from mlirad.lowering.tensor_memory import is_same_slice, is_static, is_thin_view, is_written_where_read
+from mlirad.lowering.tensor_memory import are_apart, is_same_slice, is_static, is_thin_view, is_written_where_read
 from mlirad.lowering.to_buffers.buffer_webs import Webs
 from mlirad.xdsl_support.traversal import ops_of
 
@@ -103,7 +104,7 @@ def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> tuple[SSAValue, ...]:
         return ()
     loan = _loan(op, chain)
     for place in (*op.offsets, *op.sizes, *op.strides):
-        _move_number(place, chain.first, webs)
+        _move_numbers(place, chain.first, webs)
     with in_place_of(chain.first):
         if loan is None:
             loan = insert(_extract_slice(op, op.source.type if chain.is_reshaped else chain.start.type)).result
@@ -152,14 +153,14 @@ def _chain(op: tensor.InsertSliceOp) -> Chain | None:
 
 
 def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
-    """Whether the array is used only by the chain between its first op and `op`, and the chain is not used
+    """Whether the slice is used only by the chain between its first op and `op`, and the chain is not used
     afterwards."""
     begin, end = webs.place.get(chain.first), webs.place[op]
     if begin is None:
         return False
     if not all(_is_early(value, begin, webs) for value in (op.dest, *op.offsets, *op.sizes, *op.strides)):
         return False
-    for user, index in _accesses(op.dest):
+    for user, index in _accesses(op.dest, op):
         if user is op and index == 1:
             continue
         place = webs.place.get(user, end)
@@ -189,12 +190,12 @@ def _is_early(value: SSAValue, begin: int, webs: Webs) -> bool:
     return isinstance(owner, _NUMBERS) and all(_is_early(operand, begin, webs) for operand in owner.operands)
 
 
-def _move_number(value: SSAValue, first: Operation, webs: Webs) -> None:
+def _move_numbers(value: SSAValue, first: Operation, webs: Webs) -> None:
     """Move the ops that compute a number to before an op, if they are not there yet."""
     owner = value.owner
     if isinstance(owner, _NUMBERS) and webs.place.get(owner, 0) >= webs.place[first]:
         for operand in owner.operands:
-            _move_number(operand, first, webs)
+            _move_numbers(operand, first, webs)
         assert first.parent is not None
         owner.detach()
         first.parent.insert_op_before(owner, first)
@@ -206,11 +207,14 @@ def _is_used_after(value: SSAValue, op: Operation, webs: Webs) -> bool:
     return any(webs.place.get(user, end + 1) > end for user, _ in _accesses(value))
 
 
-def _accesses(value: SSAValue) -> Iterator[tuple[Operation, int]]:
-    """The uses of a tensor's contents, including those of its views; -1 is a read in a linalg op's body."""
+def _accesses(value: SSAValue, slice: tensor.InsertSliceOp | None = None) -> Iterator[tuple[Operation, int]]:
+    """The uses of a tensor's contents, including those of its views; -1 is a read in a linalg op's body. With a slice
+    of the tensor, without those of other slices that have no element of it."""
     for use in value.uses:
         user = use.operation
         if isinstance(user, tensor.DimOp):
+            continue
+        if slice is not None and isinstance(user, tensor.ExtractSliceOp) and are_apart(user, slice):
             continue
         around = user.parent_op()
         if type(user) in VIEWS and use.index == 0:

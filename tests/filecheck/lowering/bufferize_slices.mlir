@@ -185,3 +185,60 @@ func.func public @columns_as_row(%a: tensor<4x6xf64> {mlirad.written = 0 : i64},
   %r = tensor.insert_slice %columns into %a[0, %i] [4, 2] [1, 1] : tensor<4x2xf64> into tensor<4x6xf64>
   return %r : tensor<4x6xf64>
 }
+
+// `a[i + 1] = 2 * a[i]` reads one row and writes the next one: nothing is copied, although the place is computed late.
+// CHECK-LABEL: func.func public @next_row(
+// CHECK-SAME:  %[[a:[^:]+]]: memref<5x5xf64>
+// CHECK-NOT:   memref.alloc
+// CHECK:       %[[read:[^ ]+]] = memref.subview %[[a]][%{{[^,]+}}, 0] [1, 5] [1, 1]
+// CHECK:       %[[place:[^ ]+]] = memref.subview %[[a]][%{{[^,]+}}, 0] [1, 5] [1, 1]
+// CHECK:       linalg.generic {{.*}} ins(%[[read]] : {{.*}}) outs(%[[place]] :
+// CHECK-NOT:   memref.copy
+// CHECK:       func.return
+func.func public @next_row(%a: tensor<5x5xf64> {mlirad.written = 0 : i64}, %n: i64) -> tensor<5x5xf64> {
+  %c1 = arith.constant 1 : i64
+  %i = arith.index_cast %n : i64 to index
+  %row = tensor.extract_slice %a[%i, 0] [1, 5] [1, 1] : tensor<5x5xf64> to tensor<5xf64>
+  %memory = tensor.empty() : tensor<5xf64>
+  %new = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%row : tensor<5xf64>) outs(%memory : tensor<5xf64>) {
+  ^bb0(%e: f64, %o: f64):
+    %m = arith.addf %e, %e : f64
+    linalg.yield %m : f64
+  } -> tensor<5xf64>
+  %next = arith.addi %n, %c1 : i64
+  %j = arith.index_cast %next : i64 to index
+  %r = tensor.insert_slice %new into %a[%j, 0] [1, 5] [1, 1] : tensor<5xf64> into tensor<5x5xf64>
+  return %r : tensor<5x5xf64>
+}
+
+// `a[k : 2 * k] = 2 * a[:k]`, and `a[k - 1 : 2 * k - 1]`, which has an element in common with `a[:k]`.
+// CHECK-LABEL: func.func public @behind(
+// CHECK-NOT:   memref.copy
+// CHECK:       func.return
+func.func public @behind(%a: tensor<8xf64> {mlirad.written = 0 : i64}, %size: index) -> tensor<8xf64> {
+  %part = tensor.extract_slice %a[0] [%size] [1] : tensor<8xf64> to tensor<?xf64>
+  %memory = tensor.empty(%size) : tensor<?xf64>
+  %new = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%part : tensor<?xf64>) outs(%memory : tensor<?xf64>) {
+  ^bb0(%e: f64, %o: f64):
+    %m = arith.addf %e, %e : f64
+    linalg.yield %m : f64
+  } -> tensor<?xf64>
+  %r = tensor.insert_slice %new into %a[%size] [%size] [1] : tensor<?xf64> into tensor<8xf64>
+  return %r : tensor<8xf64>
+}
+
+// CHECK-LABEL: func.func public @one_in_common(
+// CHECK:       memref.copy
+func.func public @one_in_common(%a: tensor<8xf64> {mlirad.written = 0 : i64}, %size: index) -> tensor<8xf64> {
+  %one = arith.constant 1 : index
+  %last = arith.subi %size, %one : index
+  %part = tensor.extract_slice %a[0] [%size] [1] : tensor<8xf64> to tensor<?xf64>
+  %memory = tensor.empty(%size) : tensor<?xf64>
+  %new = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%part : tensor<?xf64>) outs(%memory : tensor<?xf64>) {
+  ^bb0(%e: f64, %o: f64):
+    %m = arith.addf %e, %e : f64
+    linalg.yield %m : f64
+  } -> tensor<?xf64>
+  %r = tensor.insert_slice %new into %a[%last] [%size] [1] : tensor<?xf64> into tensor<8xf64>
+  return %r : tensor<8xf64>
+}
