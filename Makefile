@@ -91,7 +91,7 @@ examples: ## each checks its own result
 	set -e; for example in examples/*.py examples/lenet/lenet_mindspore.py; do echo "== $$example"; $(PYTHON) $$example; done
 
 bench: ## benchmarks beside peers; pip install '.[bench]' for all of them
-	set -e; for benchmark in growth peers vjp_reuse jacobians memory digits_step calls compile_time start_up library_functions parallel leaks; do echo "== $$benchmark"; $(PYTHON) benchmarks/$$benchmark.py; done
+	set -e; for benchmark in growth ratios peers vjp_reuse jacobians memory digits_step calls compile_time start_up library_functions parallel leaks; do echo "== $$benchmark"; $(PYTHON) benchmarks/$$benchmark.py; done
 
 clean: ## what builds and tests leave
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis mlirad-demo-dumps
