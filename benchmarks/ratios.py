@@ -1,6 +1,6 @@
 """Reads: nothing. Writes: how many times as long as its value a program's gradient takes, at three sizes. Leaves: 0.
 
-    python benchmarks/ratios.py [names] [--budget SECONDS] [--operations N]
+    python benchmarks/ratios.py [names] [--budget SECONDS] [--small]
 
 The programs are those of `growth.py`, `peers.py` and `ordinary_loops.py`, at sizes that differ up to thousandfold in
 operations. Value, gradient and both at once take turns in one process, on one core with one thread; the figures are

@@ -118,6 +118,20 @@ def induction(value: BlockArgument) -> tuple[SSAValue, int] | None:
     return None if by is None else (carried[1].init, by)
 
 
+def ends_of(start: Form, length: Form, stride: int) -> tuple[Form, Form]:
+    """The lowest and the highest of the indices from `start` on, in steps of `stride`. If there are none, the
+    highest is below the lowest."""
+    last = start.plus(length.shifted(-1), stride)
+    return (start, last) if stride > 0 else (last, start)
+
+
+def are_disjoint(one: tuple[Form, Form], other: tuple[Form, Form]) -> bool:
+    """Whether one of two ranges of indices in arrays, of the same execution, ends before the other begins, by a number
+    that is known."""
+    gaps = (other[0] - one[1]).value, (one[0] - other[1]).value
+    return any(gap is not None and gap > 0 for gap in gaps)
+
+
 def is_above(one: Form, other: Form, executions: Executions) -> bool:
     """Whether one form is larger than another, by so little that their values also differ."""
     return is_at_least(one - other, 1, executions, _DISTINCT)

@@ -13,7 +13,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from mlirad.analysis.loops import Carry, Loop, block_of, carry_of, loops_around, yields
-from mlirad.analysis.trip_forms import Form, Opaque, Term, Trip, is_above, linear, of_term
+from mlirad.analysis.trip_forms import Form, Opaque, Term, Trip, ends_of, is_above, linear, of_term
 from mlirad.autodiff.sizes import size_source
 from mlirad.dialect.core import types
 from mlirad.dialect.core.op import NdOp, read_subset, written_subset
@@ -40,8 +40,7 @@ def access(op: Operation, subset: Subset) -> Access:
 
 def _bounds(along: Range) -> tuple[Form, Form]:
     first = Form(along.start) if isinstance(along.start, int) else linear(along.start)
-    last = first.plus(_length(along).shifted(-1), along.stride)
-    return (first, last) if along.stride > 0 else (last, first)
+    return ends_of(first, _length(along), along.stride)
 
 
 def _length(along: Range) -> Form:

@@ -5,7 +5,7 @@ Reads: ops of stage `linalg`. Writes: nothing. Leaves: the ops. Moves, webs and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, MemRefType, TensorType
@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
 from mlirad.analysis.memory import NATIVE
-from mlirad.analysis.trip_forms import Form, linear
+from mlirad.analysis.trip_forms import Form, are_disjoint, ends_of, linear
 from mlirad.dialect.core import types
 from mlirad.dialect.core.upstream import is_thin
 from mlirad.errors import CompileError
@@ -66,35 +66,24 @@ def is_same_slice(first: Slice, second: Slice) -> bool:
 
 
 def are_apart(first: Slice, second: Slice) -> bool:
-    """Whether two slices of one array are certain to have no element in common: along some axis, one ends before the
-    other starts."""
+    """Whether two slices of one array are certain to have no element in common."""
     ends = zip(_ends(first), _ends(second), strict=True)
-    return any(one is not None and other is not None and _is_before_or_behind(one, other) for one, other in ends)
-
-
-def _is_before_or_behind(one: tuple[Form, Form], other: tuple[Form, Form]) -> bool:
-    gaps = (other[0] - one[1], one[0] - other[1])
-    return any(gap.value is not None and gap.value > 0 for gap in gaps)
+    return any(one is not None and other is not None and are_disjoint(one, other) for one, other in ends)
 
 
 def _ends(op: Slice) -> Iterator[tuple[Form, Form] | None]:
-    """The lowest and the highest index along each axis, if the slice is not empty; None if they are not known."""
-    places = (
-        (op.static_offsets, op.offsets),
-        (op.static_sizes, op.sizes),
-        (op.static_strides, op.strides),
-    )
-    forms = [
-        [linear(next(rest)) if each == DYNAMIC_INDEX else Form(each) for each in static.get_values()]
-        for static, dynamic in places
-        for rest in [iter(dynamic)]
-    ]
-    for start, size, stride in zip(*forms, strict=True):
-        if stride.value is None:
-            yield None
-            continue
-        last = start + (size - Form(1)).scaled(stride.value)
-        yield (start, last) if stride.value > 0 else (last, start)
+    """The lowest and the highest index along each axis; None if a stride is not known."""
+    starts = _forms(op.static_offsets.get_values(), op.offsets)
+    sizes = _forms(op.static_sizes.get_values(), op.sizes)
+    strides = _forms(op.static_strides.get_values(), op.strides)
+    for start, size, stride in zip(starts, sizes, strides, strict=True):
+        yield None if stride.value is None else ends_of(start, size, stride.value)
+
+
+def _forms(static: Sequence[int], dynamic: Sequence[SSAValue]) -> Iterator[Form]:
+    unknown = iter(dynamic)
+    for each in static:
+        yield linear(next(unknown)) if each == DYNAMIC_INDEX else Form(each)
 
 
 def is_same_scalar(first: SSAValue, second: SSAValue) -> bool:

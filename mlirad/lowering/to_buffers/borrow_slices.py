@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import TensorType
-from xdsl.dialects.linalg.ops import CopyOp
+from xdsl.dialects.linalg.ops import CopyOp, FillOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.analysis.memory import (
@@ -99,6 +99,7 @@ def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> tuple[SSAValue, ...]:
     """The values of the chain; () if it cannot be computed in place."""
     if _is_used_after(op.source, op, webs):
         return ()
+    _fill_late(op, webs)
     chain = _chain(op)
     if chain is None or not _is_exclusive(op, chain, webs):
         return ()
@@ -122,6 +123,16 @@ def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> tuple[SSAValue, ...]:
     assert isinstance(chain.start.owner, Operation)
     erase(chain.start.owner)
     return chain.values
+
+
+def _fill_late(op: tensor.InsertSliceOp, webs: Webs) -> None:
+    """Move the fill of an array that is only inserted to the insertion: until then, the slice may be read."""
+    fill, block = op.source.owner, op.parent
+    assert block is not None
+    if isinstance(fill, FillOp) and fill.parent is block and op.source.has_one_use():
+        fill.detach()
+        block.insert_op_before(fill, op)
+        webs.place[fill] = webs.place[op]
 
 
 def _chain(op: tensor.InsertSliceOp) -> Chain | None:

@@ -19,14 +19,16 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from mlirad.analysis.constants import is_number, known_number
+from mlirad.analysis.constants import holds_one_number, is_number, known_number
 from mlirad.analysis.loops import Carries
-from mlirad.dialect.arrays.slices import insert_slice
+from mlirad.dialect.arrays.slices import Slice, insert_slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emitting, full
+from mlirad.dialect.core.op import written_subset
 from mlirad.dialect.core.subset import Change
 from mlirad.lowering.rewriting import erase
-from mlirad.lowering.to_linalg.slice_writes import SliceWrite, places, write_of
+from mlirad.lowering.to_linalg.slice_writes import SliceWrite, are_apart, places, write_of
+from mlirad.xdsl_support.effects import is_terminator
 from mlirad.xdsl_support.traversal import ops_inside
 
 
@@ -88,6 +90,8 @@ class DelayClears(ModulePass):
         for each in ops_inside(op):
             if (clear := write_of(each)) is not None and clear.clears:
                 _sink(clear)
+            elif isinstance(each.parent_op(), scf.ForOp):
+                _let_pass(each)
 
 
 def _delay(loop: scf.ForOp, number: int) -> None:
@@ -115,10 +119,35 @@ def _sink(clear: SliceWrite) -> None:
     user = clear.op.results[0].get_user_of_unique_use()
     later = None if user is None else write_of(user)
     if later is not None and later.continues(clear) and clear.op.next_op is not later.op:
-        block = clear.op.parent
-        assert block is not None
-        clear.op.detach()
-        block.insert_op_before(clear.op, later.op)
+        _move_before(clear.op, later.op)
+
+
+def _let_pass(op: Operation) -> None:
+    """Move a clear, at indices that the loop moves, to behind the writes to other parts of the array, or to the end of
+    the trip: what has been read of it before, with its old contents, need not be kept."""
+    clear = written_subset(op)
+    if clear is None or clear.change is not Change.REPLACED or not isinstance(clear, Slice):
+        return
+    if not holds_one_number(clear.part):
+        return
+    while (user := op.results[0].get_user_of_unique_use()) is not None and user.parent is op.parent:
+        write = written_subset(user)
+        if write is None or write.array is not op.results[0] or not are_apart(clear, write):
+            break
+        user.operands[write.number] = op.operands[clear.number]
+        user.results[0].replace_all_uses_with(op.results[0])
+        op.operands[clear.number] = user.results[0]
+        _move_before(op, user.next_op)
+    if user is not None and is_terminator(user.__class__):
+        _move_before(op, user)
+
+
+def _move_before(op: Operation, place: Operation | None) -> None:
+    block = op.parent
+    assert block is not None and place is not None
+    if place is not op:
+        op.detach()
+        block.insert_op_before(op, place)
 
 
 def _is_added_to(carry: SSAValue) -> bool:

@@ -1,4 +1,4 @@
-"""Writes to dense slices at constant indices, and the contents of such slices.
+"""Writes to dense slices at constant indices, the contents of such slices, and parts that have no element in common.
 
 Reads: nd. Writes: nothing. Leaves: everything.
 """
@@ -13,12 +13,13 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.analysis.constants import constant_int, holds_one_number, number_of
+from mlirad.analysis.trip_forms import Form, Opaque, are_disjoint, ends_of, linear, of_term
 from mlirad.dialect.arrays.elements import Element
 from mlirad.dialect.arrays.slices import Slice
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant
 from mlirad.dialect.core.op import NdOp, read_subset, written_subset
-from mlirad.dialect.core.subset import Change, Subset
+from mlirad.dialect.core.subset import Change, Range, Subset
 
 _MOST_AXES = 5
 
@@ -125,6 +126,23 @@ def read_box(op: Operation) -> tuple[SSAValue, Box] | None:
     found = read_subset(op)
     box = None if found is None else _box(found)
     return None if found is None or box is None else (found.array, box)
+
+
+def are_apart(one: Subset, other: Subset) -> bool:
+    """Whether two parts of one array are certain to have no element in common."""
+    pairs = zip(one.ranges, other.ranges, strict=True)
+    return any(a is not None and b is not None and are_disjoint(_ends(a), _ends(b)) for a, b in pairs)
+
+
+def _ends(along: Range) -> tuple[Form, Form]:
+    start, length = along.start, along.length
+    if isinstance(length, tuple):
+        array, axis = length
+        size = types.shape(array.type)[axis]
+        count = Form(size) if size >= 0 else of_term(Opaque(array, axis=axis))
+    else:
+        count = Form(length) if isinstance(length, int) else linear(length)
+    return ends_of(Form(start) if isinstance(start, int) else linear(start), count, along.stride)
 
 
 def touched(found: Subset) -> Box | None:

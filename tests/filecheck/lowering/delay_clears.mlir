@@ -73,3 +73,54 @@ func.func @sunk(%t: tensor<8xf64>) -> tensor<8xf64> {
   %b = nd.add_slice %s, %c[%two] {sizes = array<i64: 4>, strides = array<i64: 1>} : tensor<4xf64> into tensor<8xf64>
   func.return %b : tensor<8xf64>
 }
+
+// The reverse sweep of `h[t + 1] = f(h[t])`: the clear of one row waits for the addition to another, which needs what
+// the row held before. There is no copy of it.
+//
+//   g = d[t + 1];  d[t + 1] = 0;  d[t] += g * x     ->     d[t] += d[t + 1] * x;  d[t + 1] = 0
+//
+// CHECK-LABEL: func.func @rows
+// CHECK:         nd.add_slice
+// CHECK-NEXT:    nd.insert_slice
+// CHECK-NEXT:    scf.yield
+
+// ONE-LABEL: func.func @rows
+// ONE:         scf.for
+// ONE-NOT:       memref.copy
+// ONE-NOT:       memref.alloc
+// ONE:           linalg.generic
+// ONE:           linalg.fill
+// ONE-NEXT:    }
+func.func @rows(%x: tensor<1x8xf64>, %d: tensor<9x8xf64> {mlirad.written = 0 : i64}, %n: i64) -> tensor<9x8xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %zero = nd.constant {value = 0.0 : f64} : f64
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %d) -> (tensor<9x8xf64>) : i64 {
+    %next = nd.add %i, %c1 : i64
+    %g = nd.extract_slice %a[%next, %c0] {sizes = array<i64: 1, 8>, strides = array<i64: 1, 1>} : tensor<9x8xf64> -> tensor<1x8xf64>
+    %none = nd.full %zero : f64 to tensor<1x8xf64>
+    %b = nd.insert_slice %none, %a[%next, %c0] {sizes = array<i64: 1, 8>, strides = array<i64: 1, 1>} : tensor<1x8xf64> into tensor<9x8xf64>
+    %p = nd.mul %g, %x : tensor<1x8xf64>
+    %c = nd.add_slice %p, %b[%i, %c0] {sizes = array<i64: 1, 8>, strides = array<i64: 1, 1>} : tensor<1x8xf64> into tensor<9x8xf64>
+    scf.yield %c : tensor<9x8xf64>
+  }
+  func.return %r : tensor<9x8xf64>
+}
+
+// The row is added to, and then read: it is cleared before.
+// CHECK-LABEL: func.func @same_row
+// CHECK:         nd.insert_slice
+// CHECK:         nd.add_slice
+// CHECK-NEXT:    scf.yield
+func.func @same_row(%x: tensor<1x8xf64>, %d: tensor<9x8xf64>, %n: i64, %j: i64) -> tensor<9x8xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %zero = nd.constant {value = 0.0 : f64} : f64
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %d) -> (tensor<9x8xf64>) : i64 {
+    %none = nd.full %zero : f64 to tensor<1x8xf64>
+    %b = nd.insert_slice %none, %a[%i, %c0] {sizes = array<i64: 1, 8>, strides = array<i64: 1, 1>} : tensor<1x8xf64> into tensor<9x8xf64>
+    %c = nd.add_slice %x, %b[%j, %c0] {sizes = array<i64: 1, 8>, strides = array<i64: 1, 1>} : tensor<1x8xf64> into tensor<9x8xf64>
+    scf.yield %c : tensor<9x8xf64>
+  }
+  func.return %r : tensor<9x8xf64>
+}

@@ -120,6 +120,16 @@ def test_jacobians_benchmark(run_script: RunScript) -> None:
     assert float(row[-1]) < 1e-8
 
 
+def test_ratios_benchmark() -> None:
+    """In a process of its own, for the same reason."""
+    command = [sys.executable, "benchmarks/ratios.py", "biquad", "slices", "--small", "--budget", "0.01"]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=600).stdout
+    header, _, *rows = [line.strip("| ").split(" | ") for line in told.splitlines()]
+    ratios = [float(dict(zip(header, row, strict=True))["worst"]) for row in rows]
+    assert {row[0] for row in rows} == {"biquad", "slices"}
+    assert ratios == sorted(ratios, reverse=True)
+
+
 def test_growth_benchmark(run_script: RunScript, monkeypatch: pytest.MonkeyPatch) -> None:
     if not IS_FULL:  # Numba takes nine seconds to compile adjoints that run for milliseconds
         monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
