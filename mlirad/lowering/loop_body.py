@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     IndexType,
+    IntegerAttr,
     IntegerType,
     LocationAttr,
     UnknownLoc,
@@ -25,6 +26,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.analysis import cost
 from mlirad.dialect.arrays.sum_in_order import IN_ORDER
+from mlirad.dialect.ops.contraction import TANGENT_FACTOR
 from mlirad.lowering.loop_builder import NO_OVERFLOW_FLAGS, LoopBuilder, vector_of
 from mlirad.lowering.loop_constants import INDEX
 from mlirad.xdsl_support.once_per_object import once
@@ -165,6 +167,14 @@ class Body:
             and set(add.operands) == {multiply.result, c}
             and self.results[0] is add.result
         )
+
+    @property
+    def tangent_factor(self) -> SSAValue | None:
+        """The argument of a step of a contraction that is a tangent, if one is: where it is exactly 0, the step adds
+        nothing."""
+        multiply = self.block.first_op
+        number = None if multiply is None else multiply.attributes.get(TANGENT_FACTOR)
+        return multiply.operands[number.value.data] if multiply and isinstance(number, IntegerAttr) else None
 
     @property
     def may_contract(self) -> bool:

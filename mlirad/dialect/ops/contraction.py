@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import operand_def, prop_def, result_def
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.answers import Generic, Given
@@ -25,6 +25,9 @@ from mlirad.dialect.ops.elementwise import numbers
 from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import DTypeError, ShapeError
 
+TANGENT_FACTOR = "mlirad.tangent_factor"
+"""On a multiplication in a loop: which operand is a tangent, so that the product is 0 where it is exactly 0."""
+
 
 def labels_of(spec: str) -> tuple[str, str, str]:
     """The axis labels of the operands and of the result of `"ij,jk->ik"`."""
@@ -38,12 +41,16 @@ class ContractOp(BilinearOp, PureOp):
     """Einstein summation of two operands: `"ij,jk->ik"` is the matrix product.
 
     No label occurs twice in one operand, and each label of one operand is in the other or in the result.
+
+    tangent: the number of the operand that is a tangent, if one is. Where it is exactly 0, so are its products: those
+    with inf or nan may be left out of the sums.
     """
 
     name = "nd.contract"
     x = operand_def()
     y = operand_def()
     spec = prop_def(StringAttr)
+    tangent = opt_prop_def(IntegerAttr)
     result = result_def()
     assembly_format = "$spec $x `,` $y attr-dict `:` functional-type(operands, results)"
 
@@ -80,6 +87,10 @@ class ContractOp(BilinearOp, PureOp):
         return not set(x + y) <= set(result)
 
     @property
+    def tangent_operand(self) -> int | None:
+        return None if self.tangent is None else self.tangent.value.data
+
+    @property
     def labels(self) -> tuple[str, str, str]:
         return labels_of(self.spec.data)
 
@@ -104,7 +115,7 @@ class ContractOp(BilinearOp, PureOp):
         lhs, rhs, result = self.labels
         new = next(label for label in string.ascii_letters if label not in lhs + rhs + result)
         lhs, rhs = (new * is_stacked + labels for is_stacked, labels in zip(stacked, (lhs, rhs), strict=True))
-        return [contract(f"{lhs},{rhs}->{new}{result}", *operands)]
+        return [contract(f"{lhs},{rhs}->{new}{result}", *operands, tangent=self.tangent_operand)]
 
     def shifted(self, x: Shift, y: Shift) -> Shift | None:
         lhs, rhs, result = self.labels
@@ -120,8 +131,9 @@ class ContractOp(BilinearOp, PureOp):
         return reshape(left, x.type), reshape(right, y.type)
 
     def jvp(self, dx: Expr | None, dy: Expr | None, out: Expr, x: Expr, y: Expr) -> Expr | None:
-        left = None if dx is None else self.result_on(dx, y)
-        return total(left, None if dy is None else self.result_on(x, dy))
+        spec = self.spec.data
+        left = None if dx is None else contract(spec, dx, y, tangent=0)
+        return total(left, None if dy is None else contract(spec, x, dy, tangent=1))
 
     def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         return self.tangents(given, outs, [ones_like(operand) for operand in operands])
@@ -135,12 +147,21 @@ class ContractOp(BilinearOp, PureOp):
     def _product(self, x: SSAValue, y: SSAValue) -> SSAValue:
         if types.is_complex(x.type):
             return (Complex.of(x) * Complex.of(y)).value
-        return scalar_op(arith.MulfOp if types.is_float(x.type) else arith.MuliOp, x, y)
+        if not types.is_float(x.type):
+            return scalar_op(arith.MuliOp, x, y)
+        product = scalar_op(arith.MulfOp, x, y)
+        if self.tangent is not None:
+            assert isinstance(product.owner, Operation)
+            product.owner.attributes[TANGENT_FACTOR] = self.tangent
+        return product
 
     def _step(self, x: SSAValue, y: SSAValue, accumulator: SSAValue) -> SSAValue:
         return plus(accumulator, self._product(x, y))
 
 
-def contract(spec: str, x: Expr, y: Expr) -> Expr:
-    """`np.einsum(spec, x, y)`, for two operands of one element type; see ContractOp for the valid specs."""
-    return emit(ContractOp, x, y, spec=spec)
+def contract(spec: str, x: Expr, y: Expr, *, tangent: int | None = None) -> Expr:
+    """`np.einsum(spec, x, y)`, for two operands of one element type; see ContractOp for the valid specs, and for
+    `tangent`."""
+    if tangent is None:
+        return emit(ContractOp, x, y, spec=spec)
+    return emit(ContractOp, x, y, spec=spec, tangent=IntegerAttr(tangent, i64))

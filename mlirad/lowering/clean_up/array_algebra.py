@@ -145,8 +145,8 @@ def contract_transposed(op: ContractOp, x: SSAValue, y: SSAValue) -> Result:
             source[from_axis] = labels[axis]
         relabelled = "".join(source)
         if number == 0:
-            return contract(f"{relabelled},{rhs}->{result}", Expr(inner.x), Expr(y))
-        return contract(f"{lhs},{relabelled}->{result}", Expr(x), Expr(inner.x))
+            return contract(f"{relabelled},{rhs}->{result}", Expr(inner.x), Expr(y), tangent=op.tangent_operand)
+        return contract(f"{lhs},{relabelled}->{result}", Expr(x), Expr(inner.x), tangent=op.tangent_operand)
     return None
 
 

@@ -45,6 +45,10 @@ class FinishedTiles(ContractionEmitter):
             return depth <= _VERY_SHORT and prod(product.c.shape) >= _LARGE
         return depth <= _SHORT
 
+    @property
+    def _adds(self) -> bool:
+        return self.after.adds
+
     def _latest_tile(self) -> int | None:
         return super()._latest_tile() if self.after.output is None else None  # what changes may be changed only once
 

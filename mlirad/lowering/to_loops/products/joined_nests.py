@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.dialects import memref, scf
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import AnyFloat, IntegerAttr, IntegerType, MemRefType
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
@@ -72,6 +72,29 @@ class JoinedNest:
         (result,) = evaluate(builder, block, values, _without_index, lanes)
         wide = vector_of(block.args[-1].type, lanes)
         return result if result.type == wide else builder.splat(result, lanes)
+
+    @property
+    def adds(self) -> bool:
+        """Whether the nest adds a multiple of the array between it and the product to what its output was before."""
+        block = self.op.body.block
+        sum = yields(block)[0]
+        if self.output is None or not isinstance(sum.owner, arith.AddfOp):
+            return False
+        changed = [number for number, each in enumerate(self.inputs) if each is not None and each == self.output]
+        old = [block.args[-1], *(block.args[number] for number in changed)]
+        between = block.args[self.inputs.index(None)]
+        terms = [each for each in sum.owner.operands if each not in old]
+        return len(terms) == 1 and _is_multiple(terms[0], between)
+
+
+def _is_multiple(value: SSAValue, factor: SSAValue) -> bool:
+    """Whether a number is the product of a factor and others."""
+    if value is factor:
+        return True
+    op = value.owner
+    if isinstance(op, arith.NegfOp | arith.DivfOp):
+        return _is_multiple(op.operands[0], factor)
+    return isinstance(op, arith.MulfOp) and any(_is_multiple(each, factor) for each in op.operands)
 
 
 @dataclass(frozen=True)

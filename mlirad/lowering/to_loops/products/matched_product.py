@@ -33,6 +33,8 @@ class Contraction:
     others: tuple[int, ...]
     is_swapped: bool = False
     """Whether a is the second factor in the nest."""
+    is_tangent: bool = False
+    """Whether a is a tangent: rows of zeros add nothing to c, whatever b is."""
 
     def extents(self, nest: Nest) -> tuple[Index, Index, Index]:
         """The sizes of i, j and k."""
@@ -68,7 +70,8 @@ def match_contraction(nest: Nest, body: Body) -> Contraction | None:
     if any(d not in a.dimensions | b.dimensions for d in reduced):
         return None
     around = [d for d in nest.live if d in c.dimensions and d not in (i, j)]
-    return Contraction(a, b, c, i, j, k, (*around, *(d for d in reduced if d != k)), is_swapped)
+    others = (*around, *(d for d in reduced if d != k))
+    return Contraction(a, b, c, i, j, k, others, is_swapped, body.tangent_factor is body.block.args[int(is_swapped)])
 
 
 def needs_no_clear(product: Contraction, nest: Nest, most: int, has_own_tiles: bool) -> bool:

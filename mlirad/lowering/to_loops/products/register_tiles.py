@@ -44,7 +44,10 @@ from mlirad.lowering.to_loops.products.product_blocks import (
 )
 from mlirad.lowering.to_loops.products.rows_before_loops import RowsBeforeLoops
 from mlirad.lowering.to_loops.products.shared_tiles import ROWS, SharedTiles, Tile, views_of
+from mlirad.lowering.to_loops.products.zero_rows import unless_zero
 from mlirad.lowering.to_loops.scratch import scratch
+
+_Range = tuple[Index, Index]
 
 
 class ContractionEmitter(PlannedProduct):
@@ -114,13 +117,27 @@ class ContractionEmitter(PlannedProduct):
             self._panels(0, columns, panel)
 
         def row_of_tiles(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            panels((first, builder.minimum(builder.add(first, self.rows), count)))
+            last = builder.minimum(builder.add(first, self.rows), count)
+            self._unless_zero((first, last), (start, end), lambda: panels((first, last)))
             return ()
 
         if self.is_packed or not self.is_in_order:
             panels((0, count))
         else:
             builder.loop(0, count, self.rows, (), row_of_tiles)
+
+    def _unless_zero(self, rows: _Range, steps: _Range, block: Callable[[], None]) -> None:
+        """The sums of some rows; none, if they are known to add zeros only."""
+        if not (self.product.is_tangent and self._adds and self.windows is None):
+            return block()
+        builder, (first, last) = self.builder, rows
+        numbers = [builder.minimum(builder.add(first, row), builder.subtract(last, 1)) for row in range(self.rows)]
+        unless_zero(builder, self.product, self.subscripts, numbers, steps, block)
+
+    @property
+    def _adds(self) -> bool:
+        """Whether sums that are zero leave c as it is."""
+        return not self.is_first
 
     def _panels(self, start: Index, end: Index, panel: Callable[[Index, Masks], None]) -> None:
         columns = self.sizes[self.product.j]
