@@ -73,3 +73,27 @@ def test_sums_of_products_are_added_to_in_place(n: int) -> None:
         for k in range(2):
             slope = (8 * (ahead[k] - behind[k]) - (far[k] - near[k])) / 12
             np.testing.assert_allclose(moved[k], slope, rtol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+def blended(angles, bones, surface, weights):
+    """A bone is moved by its own angle only, and the last three angles move none."""
+    positions = np.zeros((bones.shape[1], surface.shape[1]), surface.dtype)
+    for bone in range(len(bones)):
+        positions += ((angles[bone] * bones[bone])[: bones.shape[1]] @ surface) * weights[bone]
+    return positions
+
+
+@pytest.mark.parametrize("n", [35, 300])
+def test_directions_that_move_nothing_add_nothing(n: int) -> None:
+    """Integers: all sums are exact. An infinite vertex is no part of the derivative in a direction that moves nothing."""
+    for rows, dtype in ((3, np.float64), (8, np.float32)):
+        bones, surface, weights = (numbers(*shape, dtype=dtype) for shape in ((5, rows, 4), (4, n), (5, n)))
+        angles = numbers(8, dtype=dtype)
+        expected = [*((bone @ surface) * weight for bone, weight in zip(bones, weights, strict=True)), *3 * [0 * surface[:1]]]
+        found = mlirad.jacfwd(blended)(angles, bones, surface, weights)
+        for direction, slope in enumerate(expected):
+            np.testing.assert_array_equal(found[..., direction], np.broadcast_to(slope, (rows, n)))
+        if n == 300:  # few columns have no test
+            surface[0, 0] = np.inf
+            found = mlirad.jacfwd(blended)(angles, bones, surface, weights)
+            np.testing.assert_array_equal(found[..., -1], np.zeros((rows, n)))

@@ -20,6 +20,10 @@ _FAR = 1 << 18
 """From so many elements on, c leaves a cache of 1 MB between its clear and the sums, however long they are."""
 
 
+_FEWEST_ROWS = 3
+"""Tiles of fewer rows wait for their loads."""
+
+
 @dataclass(frozen=True)
 class Contraction:
     """c[.. i .. j] += a[.. i .. k ..] * b[.. k .. j ..]; c is contiguous along j. `others` are loops around tiles."""
@@ -65,13 +69,15 @@ def match_contraction(nest: Nest, body: Body) -> Contraction | None:
     depths = [d for d in nest.live if d in a.dimensions and d in b.dimensions and d not in c.dimensions]
     if j in a.dimensions or j not in b.dimensions or not rows or not depths:
         return None
-    i, k = _longest(nest, rows, c), _longest(nest, depths, b)
+    is_tangent = body.tangent_factor is body.block.args[int(is_swapped)]
+    i, k = _rows_of_one_direction(nest, rows, c) if is_tangent else None, _longest(nest, depths, b)
+    i = _longest(nest, rows, c) if i is None else i
     reduced = [d for d in nest.live if d not in c.dimensions]
     if any(d not in a.dimensions | b.dimensions for d in reduced):
         return None
     around = [d for d in nest.live if d in c.dimensions and d not in (i, j)]
     others = (*around, *(d for d in reduced if d != k))
-    return Contraction(a, b, c, i, j, k, others, is_swapped, body.tangent_factor is body.block.args[int(is_swapped)])
+    return Contraction(a, b, c, i, j, k, others, is_swapped, is_tangent)
 
 
 def needs_no_clear(product: Contraction, nest: Nest, most: int, has_own_tiles: bool) -> bool:
@@ -89,6 +95,15 @@ def needs_no_clear(product: Contraction, nest: Nest, most: int, has_own_tiles: b
         return False
     axes = zip(product.c.subscripts, product.c.shape, strict=True)
     return all(length == (1 if s.atom is None else nest.sizes[s.atom]) for s, length in axes)
+
+
+def _rows_of_one_direction(nest: Nest, rows: Sequence[int], c: Operand) -> int | None:
+    """The innermost dimension of a tangent's rows, if tiles of it are not much slower. The directions are further out:
+    most of them may be zero (`zero_rows.py`), but not together with their neighbours."""
+    axes = [s.atom for s in c.subscripts]
+    innermost = max(rows, key=axes.index)
+    size = nest.sizes[innermost]
+    return innermost if isinstance(size, int) and size >= _FEWEST_ROWS else None
 
 
 def _longest(nest: Nest, dimensions: Sequence[int], operand: Operand) -> int:
