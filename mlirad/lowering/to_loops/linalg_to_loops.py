@@ -209,10 +209,20 @@ class _Lowering:
         clear = _clear_before(op)
         nest = nest_of(op, self.builder)
         if not nest.is_empty:
-            self._build(simplify(nest, self.builder), clear)
+            self._build(nest if self._is_joined(nest, clear) else simplify(nest, self.builder), clear)
         for each in filter(None, (self.before, self.after)):
             erase(each.op)
         erase(op)
+
+    def _is_joined(self, nest: Nest, clear: Operation | None) -> bool:
+        """Whether a product's tiles may compute the next nest, whose dimensions it then keeps."""
+        if self.beside.after is None or clear is None:
+            return False
+        product = match_contraction(nest, body_of(nest.body))
+        if product is None or FewColumns.is_for(product, nest, self.vector_bytes):
+            return False
+        after = joined(self.beside.after, product.c, product.j, self.builder)
+        return after is not None and self._may_finish(nest, product)
 
     def _build(self, nest: Nest, clear: Operation | None) -> None:
         body = body_of(nest.body)
@@ -272,12 +282,14 @@ class _Lowering:
         if FewColumns.is_for(product, nest, self.vector_bytes):
             is_once = product.a.dimensions.issuperset(product.others)  # each element is computed once
             self.before = joined(self.beside.before, product.a, product.k, self.builder) if is_once else None
-        elif clear is not None:
-            lanes = self.vector_bytes // itemsize(product.c.element)
-            is_one_of_many = self.shared is not None and self.shared.is_many
-            may_finish = FinishedTiles.is_for(product, nest, lanes, is_one_of_many)
-            if may_finish and needs_no_clear(product, nest, DEPTH, True):
-                self.after = joined(self.beside.after, product.c, product.j, self.builder)
+        elif clear is not None and self._may_finish(nest, product):
+            self.after = joined(self.beside.after, product.c, product.j, self.builder)
+
+    def _may_finish(self, nest: Nest, product: Contraction) -> bool:
+        lanes = self.vector_bytes // itemsize(product.c.element)
+        is_one_of_many = self.shared is not None and self.shared.is_many
+        may_finish = FinishedTiles.is_for(product, nest, lanes, is_one_of_many)
+        return may_finish and needs_no_clear(product, nest, DEPTH, True)
 
     def _emit(self, part: MatchedNest) -> None:
         nest, body, product, windows = part.nest, part.body, part.product, part.windows

@@ -310,3 +310,36 @@ func.func @before_a_change(%x: memref<3x24xf64>, %w: memref<24xf64>, %b: memref<
   }
   func.return
 }
+
+// Matrices one after the other in memory are one product with more rows. With a nest after it, they are not merged.
+// CHECK-LABEL: func.func @after_matrices
+// CHECK-NOT:   linalg.fill
+// CHECK:       vector.fma
+// CHECK-NOT:   vector.load %c[
+// CHECK:       vector.store %{{.*}}, %c[
+// CHECK-NOT:   vector.load %c[
+// CHECK:       func.return
+func.func @after_matrices(%a: memref<8x3x4xf64>, %b: memref<4x96xf64>, %w: memref<96xf64>, %c: memref<8x3x96xf64>) {
+  %zero = arith.constant 0.0 : f64
+  linalg.fill ins(%zero : f64) outs(%c : memref<8x3x96xf64>)
+  linalg.generic {
+    indexing_maps = [affine_map<(a, i, j, k) -> (a, i, k)>, affine_map<(a, i, j, k) -> (k, j)>,
+                     affine_map<(a, i, j, k) -> (a, i, j)>],
+    iterator_types = ["parallel", "parallel", "parallel", "reduction"]
+  } ins(%a, %b : memref<8x3x4xf64>, memref<4x96xf64>) outs(%c : memref<8x3x96xf64>) {
+  ^bb0(%x: f64, %y: f64, %z: f64):
+    %p = arith.mulf %x, %y : f64
+    %s = arith.addf %z, %p : f64
+    linalg.yield %s : f64
+  }
+  linalg.generic {
+    indexing_maps = [affine_map<(a, i, j) -> (a, i, j)>, affine_map<(a, i, j) -> (j)>,
+                     affine_map<(a, i, j) -> (a, i, j)>],
+    iterator_types = ["parallel", "parallel", "parallel"]
+  } ins(%c, %w : memref<8x3x96xf64>, memref<96xf64>) outs(%c : memref<8x3x96xf64>) {
+  ^bb0(%x: f64, %y: f64, %_: f64):
+    %p = arith.mulf %x, %y : f64
+    linalg.yield %p : f64
+  }
+  func.return
+}
