@@ -15,8 +15,8 @@ from pathlib import Path
 from types import FunctionType
 
 import pytest
-
-PACKAGE = Path(__file__).resolve().parents[2] / "mlirad"
+from own_sources import PACKAGE, nodes_of
+from own_sources import trees as sources
 
 # From the bottom up; a room imports itself and the rooms below it. Rooms of one row never import one another,
 # except for the leaves.
@@ -67,11 +67,6 @@ class Import:
     is_from: bool
 
 
-@cache
-def sources() -> dict[Path, ast.Module]:
-    return {path: ast.parse(path.read_text(), str(path)) for path in sorted(PACKAGE.rglob("*.py"))}
-
-
 def room_of(path: Path) -> str:
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
@@ -87,7 +82,7 @@ def imports(tree: ast.AST) -> tuple[Import, ...]:
 
 
 def _imports(tree: ast.AST) -> Iterator[Import]:
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield Import(alias.name, node.lineno, False)
@@ -324,7 +319,7 @@ def test_jit_is_callable_after_every_submodule_is_imported() -> None:
 
 
 def target_names(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in TARGET_NAMES:
             yield f"line {node.lineno}: the string {node.value!r}"
     for found in imports(tree):
@@ -372,7 +367,7 @@ def test_sizes_stay_in_budget() -> None:
     for path, tree in sources().items():
         name = path.relative_to(PACKAGE.parent).as_posix()
         above.append((len(path.read_text().splitlines()), 0, name))
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 above.append(
                     ((node.end_lineno or node.lineno) - node.lineno + 1, 1, f"{name}:{node.lineno} {node.name}")

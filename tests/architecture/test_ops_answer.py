@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from own_sources import PACKAGE, nodes_of, trees
 
 from mlirad.dialect.ad.ad import Ad
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.nd import Nd
 
-PACKAGE = Path(__file__).resolve().parents[2] / "mlirad"
 OPS = {kind.__name__: kind for kind in (*Nd.operations, *Ad.operations) if issubclass(kind, NdOp)}
 NAMES = {kind.name: name for name, kind in OPS.items()}
 
@@ -80,7 +80,7 @@ def resolved(node: ast.AST, names: dict[str, Any]) -> Iterator[str]:
 
 def where_asked(tree: ast.AST, names: dict[str, Any]) -> Iterator[tuple[int, str]]:
     """The places where a module tests for an op: isinstance, a pattern, a comparison, or a table by op; line and op."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         asked: list[ast.AST] = []
         match node:
             case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, kind]):
@@ -100,8 +100,7 @@ def where_asked(tree: ast.AST, names: dict[str, Any]) -> Iterator[tuple[int, str
 def found_in(path: Path) -> dict[str, int]:
     """The ops that a file tests for, each with a line."""
     name = ".".join(["mlirad", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__")
-    tree = ast.parse(path.read_text())
-    return {op: line for line, op in where_asked(tree, vars(importlib.import_module(name)))}
+    return {op: line for line, op in where_asked(trees()[path], vars(importlib.import_module(name)))}
 
 
 VERBS = [path for path in sorted(PACKAGE.rglob("*.py")) if is_verb(path) and path.name != "__main__.py"]

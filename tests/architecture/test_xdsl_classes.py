@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from own_sources import PACKAGE, nodes_of, trees
 
-PACKAGE = Path(__file__).resolve().parents[2] / "mlirad"
 ROOM = PACKAGE / "xdsl_support"
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if ROOM not in path.parents]
 
@@ -19,15 +19,10 @@ CHANGING_FUNCTIONS = frozenset({"setattr", "delattr"})
 CHANGING_BY_NAME = frozenset({"append", "extend", "insert", "add", "update", "setdefault", "pop", "clear", "remove"})
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
 def xdsl_names(tree: ast.AST) -> frozenset[str]:
     """The names that a file imports from xDSL, inside functions and under TYPE_CHECKING too."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "xdsl":
             found.update(alias.asname or alias.name for alias in node.names)
         elif isinstance(node, ast.Import):
@@ -62,7 +57,7 @@ def changes(tree: ast.AST) -> Iterator[str]:
     names = xdsl_names(tree)
     if not names:
         return
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         for target in targets(node):
             if root_of(target) in names:
                 yield f"writes {ast.unparse(target)}"
@@ -78,7 +73,7 @@ def changes(tree: ast.AST) -> Iterator[str]:
 
 
 def test_no_class_of_xdsl_is_changed() -> None:
-    assert not [f"{path.relative_to(PACKAGE)}: {found}" for path in FILES for found in changes(tree_of(path))]
+    assert not [f"{path.relative_to(PACKAGE)}: {found}" for path in FILES for found in changes(trees()[path])]
 
 
 @pytest.mark.parametrize(
@@ -111,31 +106,38 @@ def test_the_test_sees_no_more(code: str) -> None:
     assert not list(changes(ast.parse(code)))
 
 
-def reached(path: Path, seen: set[Path]) -> set[Path]:
-    """The files of the package that are loaded with one, by the imports that run when it does."""
-    if path in seen:
-        return seen
-    seen.add(path)
-    for node in tree_of(path).body:
-        modules: list[str] = []
+@cache
+def loaded_by(path: Path) -> frozenset[Path]:
+    """The files of the package that a file imports when it is loaded, with the packages around them."""
+    modules: set[str] = set()
+    for node in trees()[path].body:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "mlirad":
-            modules = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for module in modules:
-            parts = module.split(".")[1:]
-            for depth in range(1, len(parts) + 1):
-                stem = PACKAGE.joinpath(*parts[:depth])
-                for found in (stem.with_suffix(".py"), stem / "__init__.py"):
-                    if found.exists():
-                        reached(found, seen)
+            modules |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    found: set[Path] = set()
+    for module in modules:
+        parts = module.split(".")[1:]
+        for depth in range(1, len(parts) + 1):
+            stem = PACKAGE.joinpath(*parts[:depth])
+            found |= {file for file in (stem.with_suffix(".py"), stem / "__init__.py") if file.exists()}
+    return frozenset(found)
+
+
+def reached(path: Path) -> set[Path]:
+    """The files of the package that are loaded with one, by the imports that run when it does."""
+    seen, next_ones = {path}, [path]
+    while next_ones:
+        new = loaded_by(next_ones.pop()) - seen
+        seen |= new
+        next_ones += new
     return seen
 
 
 def is_of_a_pass(path: Path) -> bool:
-    bases = [base for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef) for base in node.bases]
+    bases = [base for node in nodes_of(trees()[path]) if isinstance(node, ast.ClassDef) for base in node.bases]
     return "ModulePass" in map(ast.unparse, bases)
 
 
 def test_the_changes_are_made_before_a_pass_is_there() -> None:
     passes = [path for path in FILES if is_of_a_pass(path)]
     assert len(passes) > 40
-    assert not [path for path in passes if ROOM / "__init__.py" not in reached(path, set())]
+    assert not [path for path in passes if ROOM / "__init__.py" not in reached(path)]

@@ -14,6 +14,9 @@ import pytest
 
 PATH = Path(__file__).resolve().parents[3] / "benchmarks" / "harness.py"
 
+# The harness collects garbage before it measures.
+pytestmark = pytest.mark.usefixtures("young_heap")
+
 
 @pytest.fixture(scope="module")
 def harness() -> ModuleType:
