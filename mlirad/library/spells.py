@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
+from itertools import compress
 from pathlib import Path
 from types import BuiltinMethodType, FunctionType, MethodDescriptorType
 from typing import Any, TypeVar
@@ -56,7 +57,7 @@ def spells(
 
 def function_of(called: Any) -> FunctionType | None:
     """The library's function for an object, if any."""
-    known = _by_object(tuple(module for module in _MODULES if module in sys.modules)).get(id(called))
+    known = _by_object(_loaded()).get(id(called))
     return None if known is None or known[0] is not called else _imported(known[1])
 
 
@@ -73,7 +74,7 @@ def methods() -> Iterator[str]:
 
 def spelled() -> Iterator[Any]:
     """The objects that the library's functions implement, from loaded modules, without methods."""
-    known = _by_object(tuple(module for module in _MODULES if module in sys.modules)).values()
+    known = _by_object(_loaded()).values()
     return (called for called, _ in known if callable(called) and not isinstance(called, MethodDescriptorType))
 
 
@@ -87,8 +88,14 @@ def is_hidden(filename: str) -> bool:
     return filename.startswith((_FOLDER, _INTEROP, _NUMPYS))
 
 
+def _loaded() -> tuple[bool, ...]:
+    """Which of the modules are loaded."""
+    return tuple(map(sys.modules.__contains__, _MODULES))
+
+
 @cache
-def _by_object(modules: tuple[str, ...]) -> dict[int, tuple[Any, str]]:
+def _by_object(loaded: tuple[bool, ...]) -> dict[int, tuple[Any, str]]:
+    modules = {*compress(_MODULES, loaded)}
     found: dict[int, tuple[Any, str]] = {}
     for name, place in (FUNCTIONS | METHODS).items():
         owner, _, short = name.rpartition(".")

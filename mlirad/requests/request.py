@@ -6,8 +6,10 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from inspect import getattr_static
-from types import FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
+
+import numpy as np
 
 from mlirad.location import SourceLocation
 from mlirad.requests.python_functions import importable, name_of, plain
@@ -67,11 +69,18 @@ def standing_for(transform: Any, request: Callable[..., Request]) -> None:
     transform.__mlirad_transform__ = transform, request
 
 
+_PLAIN = frozenset({FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum)})
+"""Classes of functions whose attributes are found without running code of the user."""
+
+
 def transform_of(function: Any) -> Callable[..., Request] | None:
     """The request that a transform makes; None for other objects."""
     if isinstance(function, type) and issubclass(function, Request):
         return function
-    marked, request = getattr_static(function, "__mlirad_transform__", (None, None))
+    if type(function) in _PLAIN:
+        marked, request = getattr(function, "__dict__", {}).get("__mlirad_transform__", (None, None))
+    else:
+        marked, request = getattr_static(function, "__mlirad_transform__", (None, None))
     return request if marked is function else None  # `functools.wraps` copies the mark
 
 

@@ -96,7 +96,8 @@ def _check_region(region: Region, visible: set[SSAValue]) -> None:
             for index, operand in enumerate(op.operands):
                 if operand not in visible:
                     raise InvalidOp(op, f"operand {index} of {op.name} is not visible there: {op} uses {operand}")
-            _check_regions(op, visible)
+            if op.regions:
+                _check_regions(op, visible)
             own.extend(op.results)
             visible.update(op.results)
         visible.difference_update(own)

@@ -35,7 +35,6 @@ from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, Traced
 from mlirad.frontend.values.values import Alternative, Closure, Entry, Object, OrNone, Ref, Value
 from mlirad.frontend.values.views.view import View
-from mlirad.library.spells import is_hidden
 from mlirad.location import SourceLocation
 
 Arguments = Sequence[Value]
@@ -78,18 +77,22 @@ class _At:
         context = self.context
         self.before = context.location
         source = context.active[-1].source
-        if self.before is None or not is_hidden(source.filename):
+        if self.before is None or not source.is_hidden:
             context.location = source.location(self.node)
         self.saved = swap_location(context.location)
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         swap_location(self.saved)
+        if error is not None:
+            self.place(error)
+        self.context.location = self.before
+
+    def place(self, error: BaseException) -> None:
         if isinstance(error, CompileError):
             error.at(self.context.location)
             error.block = error.block or self.context.current_block
         elif isinstance(error, Unresolved):
             error.place(self.context.location)
-        self.context.location = self.before
 
 
 class Context:
@@ -170,10 +173,8 @@ class Context:
 
     def use(self, value: Value) -> Value:
         """The value; required before it is looked at."""
-        if isinstance(value, Poison):
-            raise PoisonUsed(value)
-        if isinstance(value, OrNone):
-            raise PoisonUsed(value.why)
+        if isinstance(value, Poison | OrNone):
+            raise PoisonUsed(value.why if isinstance(value, OrNone) else value)
         return value
 
     def present(self, value: Value, message: str, error: str = "TypeError") -> Value:

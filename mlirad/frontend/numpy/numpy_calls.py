@@ -177,8 +177,24 @@ def _signature_of_numpys(function: Any) -> inspect.Signature | None:
         return None
 
 
+@lru_cache(1024)
+def _is_taken(function: Any, made: Implementation, number: int, names: tuple[str, ...]) -> bool:
+    """Whether a function and its implementation take so many positional arguments, and keywords of these names."""
+    args, kwargs = (None,) * number, dict.fromkeys(names)
+    numpys = _signature_of_numpys(function)
+    try:
+        _signature(made).bind(*args, **kwargs)
+        if numpys is not None:
+            numpys.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
 def check_arguments(function: Any, made: Implementation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Refuse arguments that NumPy has and mlirad does not support, by name; refuse others as Python does."""
+    if _is_taken(function, made, len(args), tuple(kwargs)):
+        return
     signature = _signature(made)
     try:
         signature.bind(*args, **kwargs)

@@ -12,7 +12,7 @@ import linecache
 import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 from weakref import ReferenceType, ref
@@ -22,6 +22,7 @@ from mlirad.frontend.program.codes import asserts_in, codes_in, has_rewritten_as
 from mlirad.frontend.program.private_names import has_private_names, mangle
 from mlirad.frontend.program.scope import nodes_in, parameter_names
 from mlirad.frontend.program.texts import texts_of, why_there_is_none
+from mlirad.library import spells
 from mlirad.location import SourceLocation, remember
 from mlirad.xdsl_support.once_per_object import once
 
@@ -45,6 +46,11 @@ class Source:
     function: Any  # a Python function
     code: CodeType
     has_asserts: bool = True
+
+    @cached_property
+    def is_hidden(self) -> bool:
+        """Whether errors in it are shown to the user at the call."""
+        return spells.is_hidden(self.filename)
 
     def location(self, node: ast.AST) -> SourceLocation:
         node = node if hasattr(node, "lineno") else self.node

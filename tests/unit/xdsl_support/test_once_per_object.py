@@ -8,6 +8,7 @@ import linecache
 import weakref
 
 import numpy as np
+import pytest
 
 import mlirad
 from mlirad.frontend.program.source import _compiled, _functions, _functions_at, source_of
@@ -35,6 +36,7 @@ def test_an_answer_is_computed_once_for_each_node():
     assert asked == [one, two]
 
 
+@pytest.mark.usefixtures("young_heap")
 def test_a_program_is_forgotten():
     linecache.cache["<forgotten>"] = len(TEXT), None, TEXT.splitlines(True), "<forgotten>"
     names: dict = {}

@@ -20,7 +20,7 @@ from mlirad.frontend.program.generator_bodies import is_generator_function
 from mlirad.frontend.program.source import FunctionNode, Source, source_of
 from mlirad.frontend.values.poison import Unresolved
 from mlirad.frontend.values.values import Closure, Entry, Tuple, Value
-from mlirad.library.spells import is_hidden, is_in_library
+from mlirad.library.spells import is_in_library
 
 
 def inline_function(context: Context, function: FunctionType, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
@@ -65,7 +65,7 @@ def inline(
     if isinstance(node, ast.FunctionDef) and is_generator_function(node):
         return iteration.generator(context, node, source, parent, bound)
     state, block = context.state.fork(), context.current_block
-    caller = context.location if context.active and not is_hidden(source.filename) else None
+    caller = context.location if context.active and not source.is_hidden else None
     is_users = not libraries.is_of_library(source.function)
     is_asked_by_user = not context.active or not libraries.is_of_library(context.frame.source.function)
     try:

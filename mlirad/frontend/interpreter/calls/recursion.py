@@ -45,7 +45,6 @@ from mlirad.frontend.values.known_facts import scope
 from mlirad.frontend.values.state import State, trim
 from mlirad.frontend.values.traced import NeedStatic, Traced
 from mlirad.frontend.values.values import Closure, Static, Value
-from mlirad.library.spells import is_hidden
 from mlirad.signature import NUMBERS, is_same_static
 from mlirad.xdsl_support.once_per_object import once
 
@@ -277,7 +276,7 @@ def pass_over(context: Context, site: Site, seen: Seen, block: Block) -> Ended:
             raise  # by what is known about the functions around it, it does not return
         hint = "let it return on one path without calling itself"
         users = site
-        if is_hidden(site.source.filename) and context.calling.known[-1].users is not None:
+        if site.source.is_hidden and context.calling.known[-1].users is not None:
             users = context.calling.known[-1].users
             context.location = users.source.location(users.node)
         raise context.refusal(f"{users.name} calls itself and never returns", hint) from None
@@ -331,7 +330,7 @@ def emitted_call(context: Context, known: Recursion, seen: Seen) -> Value:
     """A call of the function. While it is unknown whether the function returns, the call does not return."""
     if known.ended is None:
         sites = [frame.site for frame in context.active if frame.site is not None]
-        known.users = next((each for each in reversed(sites) if not is_hidden(each.source.filename)), None)
+        known.users = next((each for each in reversed(sites) if not each.source.is_hidden), None)
         raise Bottom
     ended = known.ended
     for index, contents in ended.contents.items():
