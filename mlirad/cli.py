@@ -133,16 +133,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _on_a_function(command: Callable[[], int]) -> int:
-    """Run a command on a function and its arguments. Exit code 1: it cannot be compiled, or has no answer; 2: there is
-    no such function, or no arguments."""
+    """Run a command on a function and its arguments. Exit code 1: it cannot be compiled, raises, has no answer, or its
+    page cannot be written; 2: there is no such function, or no such arguments."""
     from mlirad.errors import CompileError
     from mlirad.explaining.explain import NoExample
 
     try:
         return command()
-    except (NoExample, CompileError) as error:
+    except (NoExample, CompileError, OSError) as error:
         print(error)
         return 2 if isinstance(error, NoExample) else 1
+    except Exception as error:
+        if getattr(error, "location", None) is None:
+            raise
+        print(f"{type(error).__name__}: {error}")  # the function has raised it, and the message says where
+        return 1
 
 
 def _explain(subject: str, expressions: Sequence[str], page: Path | None) -> int:

@@ -12,6 +12,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from mlirad.errors import format_located
+from mlirad.location import SourceLocation
+
 PLACE = re.compile(r"\{(\d+)(?:\.(\w+))?(?:!([rsa%]))?(?::([^{}]*))?\}|\{\{|\}\}")
 """A placeholder in a template: the number of its value, its kind, conversion and format; or a brace."""
 PYTHON = {"int": int, "float": float, "bool": bool}
@@ -105,6 +108,22 @@ def exception_class(name: str) -> type[Exception]:
     if not (isinstance(found, type) and issubclass(found, Exception)):
         raise TypeError(f"{name} is not an exception of Python or NumPy")
     return found
+
+
+class _Text(str):
+    """A message that KeyError shows as it is: of a plain text it would show the repr, without line breaks."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def located_exception(name: str, message: str, location: SourceLocation | None) -> Exception:
+    """The exception of `exception_class`, with the place in the source in its message and as `location`."""
+    kind = exception_class(name)
+    text = format_located(message, location)
+    error = kind(_Text(text) if issubclass(kind, KeyError) else text)
+    error.location = location  # pyright: ignore[reportAttributeAccessIssue]  # exceptions take any
+    return error
 
 
 def name_of_exception(kind: object) -> str | None:

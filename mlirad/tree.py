@@ -21,13 +21,23 @@ class Leaf:
         return "*"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Node:
     """The structure of a container: its class, its keys (or field names), and the structures of its items."""
 
     kind: type
     keys: tuple[Any, ...] | None
     children: tuple[Structure, ...]
+
+    def __repr__(self) -> str:
+        """Python's syntax, for messages: `(*, [*, *])`."""
+        items = [repr(each) for each in self.children]
+        if self.kind is dict and self.keys is not None:
+            return "{" + ", ".join(f"{key!r}: {item}" for key, item in zip(self.keys, items, strict=True)) + "}"
+        if self.kind is list:
+            return f"[{', '.join(items)}]"
+        name = "" if self.kind is tuple else self.kind.__name__
+        return f"{name}({', '.join(items)}{',' if len(items) == 1 and not name else ''})"
 
 
 Structure = Leaf | Node

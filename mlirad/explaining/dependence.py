@@ -5,6 +5,7 @@ Reads: a function, and arguments. Writes: nothing. Leaves: a `Dependence`.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -79,10 +80,13 @@ def dependence(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Depen
     condition of a branch has no derivative, and reaches nothing.
     Arrays of the arguments are not written. It costs a run of the function for each number of the inputs.
 
-    Raises DTypeError if no argument or no result is a float, and DifferentiationError where the values of floats decide
-    which element is read or how often a loop runs: there is no answer for all of them.
+    Raises TypeError for arguments that the function does not take, DTypeError if no argument or no result is a float,
+    and DifferentiationError where the values of floats decide which element is read or how often a loop runs: there is
+    no answer for all of them.
     """
     function = plain(function)
+    with contextlib.suppress(ValueError):  # raised if nobody knows the parameters
+        inspect.signature(function).bind(*args, **kwargs)
     leaves, structure = tree.flatten(copy.deepcopy((args, kwargs)))
     seeds = [np.zeros_like(leaf)[()] for leaf in leaves]
     floats = [number for number, leaf in enumerate(leaves) if np.asarray(leaf).dtype.kind == "f"]

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import io
 import os
 import runpy
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,8 +59,30 @@ def example_call(subject: str, expressions: Sequence[str] = ()) -> tuple[Callabl
         raise NoExample(f"no file {path!r}: write it as file.py:function")
     if not expressions:
         return _first_call(path, name, subject)
-    namespace = runpy.run_path(path)
-    return _callable(namespace.get(name), subject), evaluated(expressions, namespace)
+    with _running(path):
+        namespace = runpy.run_path(path)
+    function, arguments = _callable(namespace.get(name), subject), evaluated(expressions, namespace)
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as error:
+        raise NoExample(f"{subject} cannot be called with these arguments: {error}") from None
+    except ValueError:  # a function whose parameters nobody knows
+        pass
+    return function, arguments
+
+
+@contextlib.contextmanager
+def _running(path: str, name: str = "") -> Iterator[None]:
+    """Raises NoExample for an exception of the file (or of its function `name`), with its line."""
+    try:
+        yield
+    except Exception as error:
+        lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == path]
+        if isinstance(error, SyntaxError) and error.filename == path:
+            lines.append(error.lineno)
+        place = f"{path}:{lines[-1]}" if lines else path
+        what = error.msg if isinstance(error, SyntaxError) else error
+        raise NoExample(f"{place}: {name or 'the file'} raises {type(error).__name__}: {what}") from error
 
 
 def evaluated(expressions: Sequence[str], namespace: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -77,7 +101,8 @@ def explained_function(function: Callable[..., Any], arguments: Sequence[Any]) -
     name = name_of(function)
     own = _source(function, arguments)
     floats = float_arguments(function, arguments)
-    result = function(*copy.deepcopy(arguments))
+    with _running(getattr(getattr(function, "__code__", None), "co_filename", ""), name):
+        result = function(*copy.deepcopy(arguments))
     if np.ndim(result) == 0 and isinstance(result, float | np.floating | np.ndarray):
         derivative = mlirad.grad(function, floats[0] if len(floats) == 1 else floats)
         return Explained(name, f"grad({name})", own, _source(derivative, arguments))
@@ -156,7 +181,7 @@ def _first_call(path: str, name: str, subject: str) -> tuple[Callable[..., Any],
     os.environ["MLIRAD_DISABLE_JIT"] = "1"  # what the file compiles is called in Python
     sys.setprofile(look)
     try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(_Called):
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(_Called), _running(path):
             runpy.run_path(path, run_name="__main__")
     finally:
         sys.setprofile(None)

@@ -152,8 +152,7 @@ class _OfResiduals:
         leaves, structure = tree.flatten(given)
         entry = self._entry
         if structure != entry.cotangents:
-            message = f"the {self.GIVEN} has the structure {structure}, and the {self.LIKE} {entry.cotangents}"
-            raise ValueError(message)
+            raise ValueError(f"the {self.GIVEN} has the structure {structure}, and the {self.LIKE} {entry.cotangents}")
         wanted = zip(leaves, entry.cotangent_leaves, self._shapes, strict=True)
         passed = [self._fitted(*each) for each in wanted if not self._is_ignored(*each[:2])]
         results = self._artifact.invoke(entry.name, [*self._residuals, *passed, *self._sizes], self._dtypes)

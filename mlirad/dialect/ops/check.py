@@ -25,9 +25,9 @@ from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.scalars import compare, number
 from mlirad.dialect.ops.wrapped_index import WrapIndexOp, is_in_range, wrap_index, wrapped_text
-from mlirad.errors import DTypeError, format_located
+from mlirad.errors import DTypeError
 from mlirad.location import SourceLocation
-from mlirad.raised_exceptions import exception_class, message_as_source, message_of
+from mlirad.raised_exceptions import located_exception, message_as_source, message_of
 
 
 class CheckFailed(Exception):
@@ -44,9 +44,7 @@ class CheckFailed(Exception):
 
     def as_raised(self) -> Exception:
         """The exception that Python raises, with the location in its message and as `location`."""
-        error = exception_class(self.error)(format_located(self.message, self.location))
-        error.location = self.location  # pyright: ignore[reportAttributeAccessIssue]  # exceptions take any
-        return error
+        return located_exception(self.error, self.message, self.location)
 
 
 Number = Any

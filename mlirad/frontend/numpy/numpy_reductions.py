@@ -37,17 +37,17 @@ from mlirad.frontend.values.sizes import (
     value_of,
 )
 from mlirad.frontend.values.sizes import total as size_of
-from mlirad.frontend.values.traced import Traced, as_traced, cast, origins_of, require_static
+from mlirad.frontend.values.traced import Traced, as_traced, cast, origins_of, require_axis
 
 
 def _axes(axis: Any, x: Traced) -> tuple[int, ...]:
-    require_static(axis, "the axis of a reduction")
+    require_axis(axis, "a reduction")
     return shapes.normalize_axes(axis, x.ndim)
 
 
 def _axes_of_ufunc(axis: Any, x: Traced) -> tuple[int, ...]:
     """The same for a reduction by a ufunc, which treats a number as an array: `np.sum(2.0, axis=0)`."""
-    require_static(axis, "the axis of a reduction")
+    require_axis(axis, "a reduction")
     return _axes(None if not x.ndim and not isinstance(axis, tuple) and axis in (0, -1) else axis, x)
 
 
@@ -186,7 +186,7 @@ def _place_of(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
 
     def of_array(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
         x = as_traced(a)
-        require_static(axis, "the axis of a reduction")
+        require_axis(axis, "a reduction")
         is_one = not x.ndim  # NumPy treats a single number as an array
         place = 0 if axis is None else shapes.normalize_axis(axis, max(x.ndim, 1))
         expr = _expr(x)

@@ -31,6 +31,7 @@ from mlirad.frontend.values.traced import (
     as_traced,
     cast,
     is_static,
+    require_axis,
     require_static,
     shape_of,
     visible,
@@ -77,7 +78,7 @@ def flip(m: Any, axis: Any = None) -> Traced:
 def size(a: Any, axis: Any = None) -> int | Traced:
     """`np.size`: the number of elements, in all or along some axes."""
     own = as_traced(a).shape
-    require_static(axis, "the axis of np.size")
+    require_axis(axis, "np.size")
     with numpys_refusal():
         axes = range(len(own)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, len(own))
     return visible(sizes.total([own[axis] for axis in axes]))
@@ -138,7 +139,7 @@ def _require_casts(values: Sequence[Traced], dtype: Any, casting: str) -> None:
 
 def _joined(values: Sequence[Traced], axis: Any, dtype: Any, function: Callable[..., Any]) -> Traced:
     """Join the arrays along an axis; errors name `function`."""
-    require_static(axis, "the axis of np.concatenate")
+    require_axis(axis, "np.concatenate")
     if not all(sizes.is_static(x.shape) for x in values):
         lines = values if axis is not None else [x if x.ndim == 1 else flat(x) for x in values]
         return _joined_at_run_time(lines, 0 if axis is None else axis, dtype, function)
@@ -213,7 +214,7 @@ def stack(arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: str = "same
         moved = emit(TransposeOp, arrays.expr, permutation=order) if place else arrays.expr
         return Traced(moved, origins=arrays.origins)
     values = _as_arrays(arrays)
-    require_static(axis, "the axis of np.stack")
+    require_axis(axis, "np.stack")
     with numpys_refusal():
         np.stack([np.broadcast_to(np.ones(()), x.static_shape("np.stack")) for x in values], axis)
     place = shapes.normalize_axis(axis, values[0].ndim + 1)
@@ -263,7 +264,7 @@ def _kind(function: str, kind: Any, stable: Any) -> str:
 
 def _along(x: Traced, axis: Any, function: Callable[[Expr], Expr]) -> Traced:
     """Apply a function of the last axis along another one."""
-    require_static(axis, "the axis of a sort")
+    require_axis(axis, "a sort")
     place = -1 % x.ndim if axis is None else shapes.normalize_axis(axis, x.ndim)
     order = [*(each for each in range(x.ndim) if each != place), place]
     if place == x.ndim - 1:

@@ -45,7 +45,12 @@ def of_former_name(name: str) -> str | None:
 
 
 def closest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate nearest to a misspelled name, if one is near enough; the first of several that are equally near."""
+    """The candidate nearest to a misspelled name, if one is near enough; the first of several that are equally near.
+
+    A name of one letter is no misspelling: every other letter would be near.
+    """
+    if len(name) < 2:
+        return None
     limit = 1 if len(name) < 5 else 2
     found = [(distance, other) for other in candidates if (distance := _distance(name, other, limit)) <= limit]
     return min(found, key=lambda each: each[0])[1] if found else None

@@ -130,6 +130,17 @@ def require_static(x: Any, what: str) -> Any:
     return x
 
 
+def require_axis(axis: Any, of: str) -> Any:
+    """The axis of a function, or several, known at compile time. Otherwise raises NeedStatic; raises DTypeError for an
+    array or a float, which no run makes an axis."""
+    for each in axis if isinstance(axis, tuple | list) else (axis,):
+        if isinstance(each, Traced) and (each.ndim or each.kind not in (int, bool)):
+            found = f"an array with {each.ndim} {'axis' if each.ndim == 1 else 'axes'}" if each.ndim else "a float"
+            hint = f"several arrays are one argument: {of}((a, b))" if each.ndim and of.startswith("np.") else None
+            raise DTypeError(f"the axis of {of} is {found}, and not an int", hint=hint)
+    return require_static(axis, f"the axis of {of}")
+
+
 def origins_of(*values: Any) -> frozenset[Hashable]:
     """The origins of values. The elements of an array are data."""
     found: set[Hashable] = set()

@@ -39,7 +39,7 @@ from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Stati
 from mlirad.jit.live import substituted
 from mlirad.jit.live.recorded import RecordedValue, recorded_in
 from mlirad.location import SourceLocation
-from mlirad.raised_exceptions import exception_class
+from mlirad.raised_exceptions import located_exception
 
 _OWN = str(Path(__file__).parents[2])
 _NUMPY = str(Path(np.__file__).parent)
@@ -147,7 +147,7 @@ class Recording:
                 else:
                     results = Evaluator(module).op(op, operands, self._environment)
         except CheckFailed as failed:
-            raise exception_class(failed.error)(failed.message) from None
+            raise located_exception(failed.error, failed.message, None) from None
         for result, value in zip(op.results, results, strict=True):
             self._note(result, value)
 

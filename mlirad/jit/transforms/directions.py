@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
+import numpy as np
+
 from mlirad.jit.kernel import kernel_of
-from mlirad.jit.transforms.jitted import checked_callable, inherited, stands_for
+from mlirad.jit.transforms.jitted import checked_callable, inherited, inherited_by_directions, stands_for
 from mlirad.requests.kinds_of_derivatives import Hvp, Jet, Jvp, Linearize, Vjp
 from mlirad.requests.python_functions import plain
 
@@ -24,7 +26,7 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     It runs forward mode over reverse mode, in a few times the time of a gradient, and never builds the Hessian.
     primals, tangents: as for `jvp`. The item of a primal without a derivative (a count, an index) is None.
     """
-    kernel = kernel_of(Hvp(plain(checked_callable(function))), inherited(function))
+    kernel = kernel_of(Hvp(plain(checked_callable(function))), inherited_by_directions(function))
     return kernel(_one_for_each(hvp, "primals", primals), _one_for_each(hvp, "tangents", tangents))
 
 
@@ -58,7 +60,7 @@ def jvp(
     A primal without a derivative, such as an integer, has the tangent None (a number may have 0).
     With has_aux the function returns (out, aux), and the result is (out, tangent of out, aux).
     """
-    kernel = kernel_of(Jvp(plain(checked_callable(function)), has_aux), inherited(function))
+    kernel = kernel_of(Jvp(plain(checked_callable(function)), has_aux), inherited_by_directions(function))
     return kernel(_one_for_each(jvp, "primals", primals), _one_for_each(jvp, "tangents", tangents))
 
 
@@ -76,8 +78,13 @@ def jet(
     A primal without a derivative, such as an integer, has the series None. Raises TypeError or ValueError if structures
     or shapes differ, and mlirad.DifferentiationError, at the place in the source, if something has no Taylor series.
     """
-    kernel = kernel_of(Jet(plain(checked_callable(function))), inherited(function))
-    path = tuple(each if each is None else tuple(each) for each in series)
+    kernel = kernel_of(Jet(plain(checked_callable(function))), inherited_by_directions(function))
+    given = _one_for_each(jet, "series", series)
+    for number, each in enumerate(given):
+        if each is not None and (not isinstance(each, Iterable) or (isinstance(each, np.ndarray) and not each.ndim)):
+            wanted = f"item {number} of series is a list of derivatives, as in [v]"
+            raise TypeError(f"jet(): {wanted}, not a {type(each).__name__}")
+    path = tuple(each if each is None else tuple(each) for each in given)
     return kernel(_one_for_each(jet, "primals", primals), path)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from mlirad.jit.kernel import Kernel, kernel_of
 from mlirad.jit.sparse.sparse_derivatives import SparseDerivative
-from mlirad.jit.transforms.jitted import checked_callable, inherited, options_given, stands_for
+from mlirad.jit.transforms.jitted import checked_callable, options_of, stands_for
 from mlirad.requests.argnums import argnums_of
 from mlirad.requests.kinds_of_derivatives import Grad, Hessian, Jacobian, Sparse
 from mlirad.requests.python_functions import plain
@@ -66,7 +66,7 @@ def grad(
     """
     chosen = argnums_of(argnums, grad_position, argnames)
     request = Grad(plain(checked_callable(function)), chosen, has_aux, False, holomorphic)
-    return kernel_of(request, options_given(grad, options, inherited(function)))
+    return kernel_of(request, options_of(grad, options, function))
 
 
 @stands_for(partial(Grad, with_value=True))
@@ -86,7 +86,7 @@ def value_and_grad(
     """
     chosen = argnums_of(argnums, grad_position, argnames)
     request = Grad(plain(checked_callable(function)), chosen, has_aux, True, holomorphic)
-    return kernel_of(request, options_given(value_and_grad, options, inherited(function)))
+    return kernel_of(request, options_of(value_and_grad, options, function))
 
 
 @overload
@@ -128,7 +128,7 @@ def jacfwd(
     """
     chosen = argnums_of(argnums, grad_position, argnames)
     request = Jacobian(plain(checked_callable(function)), chosen, has_aux, True, holomorphic)
-    return kernel_of(request, options_given(jacfwd, options, inherited(function)))
+    return kernel_of(request, options_of(jacfwd, options, function))
 
 
 @overload
@@ -164,7 +164,7 @@ def jacrev(
     """
     chosen = argnums_of(argnums, grad_position, argnames)
     request = Jacobian(plain(checked_callable(function)), chosen, has_aux, False, holomorphic)
-    return kernel_of(request, options_given(jacrev, options, inherited(function)))
+    return kernel_of(request, options_of(jacrev, options, function))
 
 
 @overload
@@ -210,7 +210,7 @@ def hessian(
             raise TypeError("hessian(): a sparse Hessian needs a function that returns one number, without aux")
         return _sparse(hessian, function, chosen, sparsity, options)
     request = Hessian(plain(checked_callable(function)), chosen, has_aux, holomorphic)
-    return kernel_of(request, options_given(hessian, options, inherited(function)))
+    return kernel_of(request, options_of(hessian, options, function))
 
 
 @stands_for(Sparse)
@@ -239,5 +239,5 @@ def _sparse(
 ) -> SparseDerivative:
     if isinstance(argnums, bool) or not isinstance(argnums, int):
         raise TypeError(f"{caller.__name__}(): a sparse derivative is with respect to one argument, not {argnums!r}")
-    made = options_given(caller, options, inherited(function))
+    made = options_of(caller, options, function)
     return SparseDerivative(plain(checked_callable(function)), argnums, sparsity, caller is hessian, made)

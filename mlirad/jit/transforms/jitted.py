@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from inspect import getfullargspec
 from typing import Any, ParamSpec, TypeVar, overload
 
 from mlirad.jit.kernel import Kernel, kernel_for
+from mlirad.jit.transforms.argument_options import check_donated, named_arguments, of_parameters
 from mlirad.library.lifted import Lifted
 from mlirad.options import OWN_OPTIONS, Options
 from mlirad.requests.python_functions import plain
@@ -29,7 +30,8 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Compile a NumPy function, or a transform of one, when it is called. Also a decorator, with or without options.
 
     static_argnums, static_argnames: arguments (an int or a name, or several) whose values the code is specialised on;
-    they must be hashable. Integers that shapes depend on are found without being named.
+    they must be hashable. An argument is static whether a call passes it by position or by name. Integers that shapes
+    depend on are found without being named.
     target: what takes over after the stage `optimized`; by default "cpu".
     boundscheck: True; with False, an index out of range is undefined behaviour instead of an IndexError.
     cache: True; with False, compiled code is neither read from disk nor kept there.
@@ -54,30 +56,37 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     They must be hashable. If one is given, the target is loaded here, otherwise when something is compiled.
 
     Raises TypeError for an unknown option, with a list of the known ones, and for something that is not callable;
-    ValueError for donated arguments that are static; and what the target raises for an invalid value of its option.
+    ValueError for static or donated arguments that the function does not have, and for donated ones that are static;
+    and what the target raises for an invalid value of its option.
     """
     made = options_given(jit, options)
     if function is None:
         return lambda each: jit(each, **options)
-    return kernel_for(plain(checked_callable(function)), made)
+    bare = plain(checked_callable(function))
+    return kernel_for(bare, of_parameters("jit", bare, _named(jit, options), made))
 
 
-def options_given(caller: Callable[..., Any], given: dict[str, Any], before: Options | None = None) -> Options:
+def options_of(caller: Callable[..., Any], given: dict[str, Any], function: Callable[..., Any]) -> Options:
+    """The options given to a transform, in place of those of its function."""
+    made = options_given(caller, given, inherited(function))
+    return of_parameters(caller.__name__, plain(function), _named(caller, given), made)
+
+
+def _named(caller: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
+    return named_arguments(caller.__name__, given)
+
+
+def options_given(caller: Callable[..., Any], given: dict[str, Any], before: Options = _NO_OPTIONS) -> Options:
     """The options given to `caller`, in place of the earlier ones."""
-    before = before or _NO_OPTIONS
     if not given:
         return before
-    held = {name: value for name, value in given.items() if name in OWN_OPTIONS}
-    for name, kind in (("static_argnums", int), ("static_argnames", str), ("donate_argnums", int)):
-        if name in held:
-            value = held[name]
-            held[name] = (value,) if isinstance(value, kind) else tuple(value)
+    held = {name: value for name, value in given.items() if name in OWN_OPTIONS} | _named(caller, given)
     for name in ("parallel", "fastmath"):
         if not isinstance(held.get(name, False), bool):
             raise TypeError(f"{caller.__name__}(): {name} is True or False, not {held[name]!r}")
     _check_budget(caller, held.get("checkpoint"))
     made = replace(before, **held)
-    _check_donated(caller, made.donate_argnums, made.static_argnums)
+    check_donated(caller.__name__, made)
     others = {name: value for name, value in given.items() if name not in OWN_OPTIONS}
     if others:
         _check_of_target(caller, others, made.target)
@@ -120,16 +129,6 @@ def _check_of_target(caller: Callable[..., Any], given: dict[str, Any], target: 
             raise TypeError(f"{caller.__name__}(): the option {name} must be hashable, unlike {value!r}") from None
 
 
-def _check_donated(caller: Callable[..., Any], donated: Sequence[Any], static: Sequence[Any]) -> None:
-    for number in donated:
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise TypeError(f"{caller.__name__}(): donate_argnums must be numbers of arguments, not {number!r}")
-        if number < 0:
-            raise ValueError(f"{caller.__name__}(): donate_argnums count from 0, and {number} is less")
-        if number in static:
-            raise ValueError(f"{caller.__name__}(): argument {number} is static, and cannot be donated")
-
-
 def checked_callable(function: Any) -> Any:
     if not callable(function):
         raise TypeError(f"{type(function).__name__} is not callable")
@@ -146,6 +145,11 @@ def inherited(function: Any) -> Options:
     if isinstance(function, Lifted):  # it takes one more argument first
         options = replace(options, static_argnums=tuple(number + 1 for number in options.static_argnums))
     return options
+
+
+def inherited_by_directions(function: Any) -> Options:
+    """The options of the function for a kernel of tuples, `(primals, tangents)`: its numbers mean other arguments."""
+    return replace(inherited(function), static_argnums=(), static_argnames=())
 
 
 def stands_for(request: Callable[..., Request]) -> Callable[[F], F]:

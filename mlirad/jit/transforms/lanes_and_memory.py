@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from mlirad.jit.kernel import Kernel, kernel_of
-from mlirad.jit.transforms.jitted import checked_callable, inherited, options_given, stands_for
+from mlirad.jit.transforms.jitted import checked_callable, options_of, stands_for
 from mlirad.requests.lanes_and_parts import Accumulate, Checkpoint, Vmap, axes_of
 from mlirad.requests.python_functions import plain
 
@@ -34,7 +34,7 @@ def vmap(
         request = Vmap(plain(checked_callable(function)), axes_of(in_axes), axes_of(out_axes))
     except TypeError as error:
         raise TypeError(f"vmap: {error}") from None
-    return kernel_of(request, options_given(vmap, options, inherited(function)))
+    return kernel_of(request, options_of(vmap, options, function))
 
 
 @stands_for(Checkpoint)
@@ -50,7 +50,7 @@ def checkpoint(function: Callable[P, R], /, **options: Any) -> Kernel[P, R]:
     one, because results are new arrays.
     """
     request = Checkpoint(plain(checked_callable(function)))
-    return kernel_of(request, options_given(checkpoint, options, inherited(function)))
+    return kernel_of(request, options_of(checkpoint, options, function))
 
 
 @stands_for(Accumulate)
@@ -75,4 +75,4 @@ def accumulate_grad(
     except TypeError as error:
         raise TypeError(f"accumulate_grad: {error}") from None
     request = Accumulate(plain(checked_callable(loss)), n_micro, axes, reduce)
-    return kernel_of(request, options_given(accumulate_grad, options, inherited(loss)))
+    return kernel_of(request, options_of(accumulate_grad, options, loss))

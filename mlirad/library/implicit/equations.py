@@ -50,7 +50,7 @@ def repeated(f: Any, x0: Any, tol: Any, maxiter: Any) -> Any:
     x = f(x0)
     tol = tolerance(x, 1e-13, 1e-6) if tol is None else tol
     change, steps = length(x - x0), 0
-    while not change <= tol * (1.0 + length(x)):
+    while not change <= tol * (1.0 + length(x)) < np.inf:  # the length of large x overflows
         if steps == (REPEATED if maxiter is None else maxiter):
             raise ArithmeticError("fixed_point: x = f(x) has not converged: begin nearer, or give it a solver=")
         y = f(x)

@@ -13,6 +13,12 @@ import mlirad
 MODES = [(first, second) for first in (mlirad.grad, mlirad.jacfwd) for second in (mlirad.grad, mlirad.jacfwd)]
 
 
+def test_iterates_whose_length_overflows_have_not_converged() -> None:
+    """The change and the length were both inf, and inf <= inf."""
+    with pytest.raises(ArithmeticError, match="has not converged"):
+        mlirad.fixed_point(lambda x: 2.0 * x, np.ones(3), maxiter=1_000)
+
+
 def test_a_cubic_in_all_modes_to_second_order() -> None:
     def x(a):
         return mlirad.root(lambda x, a: x**3 + x - a, 1.0, a)

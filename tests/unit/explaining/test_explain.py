@@ -27,6 +27,9 @@ def loss(x, c):
 def scaled(x, c):
     return x * c
 
+def fails(x):
+    raise ValueError("no")
+
 if __name__ == "__main__":
     print(loss(np.ones(SIZE), 2.0))
 """
@@ -63,8 +66,8 @@ def test_the_readme_shows_what_is_printed(tmp_path: Path, capsys: pytest.Capture
     program = re.search(r"```python\n(import numpy.*?)\ngradient = ", readme, re.DOTALL)
     block = re.search(r"```text\n(def loss.*?)```", readme, re.DOTALL)
     assert program is not None and block is not None
-    (tmp_path / "recurrence.py").write_text(program[1])
-    assert main(["explain", f"{tmp_path / 'recurrence.py'}:loss", "np.ones(3)", "1.1"]) == 0
+    (tmp_path / "program.py").write_text(program[1])
+    assert main(["explain", f"{tmp_path / 'program.py'}:loss", "np.ones(3)", "1.1"]) == 0
     assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == block[1].splitlines()
 
 
@@ -91,3 +94,24 @@ def test_the_page_needs_nothing_else(file: str, tmp_path: Path) -> None:
 def test_what_cannot_be_explained(subject: str, code: int, file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", subject.format(file)]) == code
     assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["dependence", "{}:scaled", "np.ones(2)"], 2, "cannot be called with these arguments: missing"),
+        (["trace", "{}:scaled", "1.0", "2.0", "3.0"], 2, "cannot be called with these arguments: too many"),
+        (["explain", "{}:fails", "1.0"], 2, r"program.py:\d+: fails raises ValueError: no"),
+        (["grads", "{}:fails", "1.0"], 1, r"^ValueError: .*program.py:\d+:5: no"),
+        (["explain", "{}.broken.py:f", "1.0"], 2, r"broken.py:2: the file raises ZeroDivisionError: division by zero"),
+        (["explain", "{}:scaled", "np.ones(2)", "1.0", "--html", "{}/page.html"], 1, "Not a directory"),
+    ],
+)
+def test_what_users_do_wrong(
+    words: list[str], code: int, message: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A message about the user's own file, without a traceback through mlirad."""
+    Path(f"{file}.broken.py").write_text("x = 1\nx / 0\n")
+    assert main([word.format(file) for word in words]) == code
+    assert re.search(message, out := capsys.readouterr().out), out
+    assert "Traceback" not in out

@@ -141,8 +141,9 @@ def test_what_del_refuses() -> None:
         del x[0]
         return x
 
-    with pytest.raises(KeyError, match="b"):
+    with pytest.raises(KeyError, match="b") as caught:
         mlirad.jit(missing)(X)
+    assert "\n" in str(caught.value)  # the line of the source below the message: not the repr of both
     with pytest.raises(IndexError, match="list assignment index out of range"):
         mlirad.jit(outside)(X)
     with pytest.raises(mlirad.CompileError, match="cannot be deleted"):

@@ -132,6 +132,7 @@ def test_most_typos_get_the_right_name() -> None:
 
 
 def test_what_is_far_from_everything_gets_no_name() -> None:
+    assert hints.closest("y", ["x"]) is None  # every name of one letter would be near
     assert hints.closest("quaternion", dir(np)) is None and hints.did_you_mean("zzz", ["sin"]) is None
 
 

@@ -324,6 +324,13 @@ def test_arrays_of_nested_lists():
     agrees(lambda a: of(np.copy)(a), np.float64(1.0))
 
 
+@pytest.mark.parametrize("function", [np.concatenate, np.stack, np.max])
+def test_a_second_array_is_no_axis(function) -> None:
+    for other in (np.ones(3), 1.5):
+        with pytest.raises(mlirad.DTypeError, match=r"the axis of .* is .*, and not an int"):
+            mlirad.jit(lambda x, y: function(x, y))(np.ones(3), other)
+
+
 @pytest.mark.parametrize("function", [np.concatenate, np.stack], ids=lambda f: f.__name__)
 def test_arrays_put_together(function):
     agrees(lambda a, b: of(function)([a, b]), X, X[:3].copy())

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import mlirad
+from mlirad.signature import StaticLeaf
 
 OFFSET = np.array([1.0, 2.0, 3.0])
 SCALE = 2.0
@@ -354,6 +355,49 @@ def test_bad_options_and_arguments() -> None:
         mlirad.grad(shifted, argnums=(0, 0))
     with pytest.raises(mlirad.TargetError, match="there is no target 'abacus'"):
         mlirad.jit(shifted, target="abacus")(np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"static_argnums": 2}, ValueError, r"jit\(\): static_argnums has 2, but repeated takes x, count"),
+        ({"static_argnums": -1}, ValueError, "static_argnums count from 0, and -1 is less"),
+        ({"static_argnums": "count"}, TypeError, "static_argnums must be numbers of arguments, not 'count'"),
+        ({"static_argnames": ("x", "number")}, ValueError, "static_argnames has 'number', but repeated takes x, count"),
+        ({"static_argnames": 1}, TypeError, "static_argnames must be names of arguments, not 1"),
+        ({"donate_argnums": 2}, ValueError, "donate_argnums has 2, but repeated takes x, count"),
+        ({"donate_argnums": 1, "static_argnames": "count"}, ValueError, "argument 1 is static"),
+    ],
+)
+def test_options_that_name_arguments(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    for made in (lambda: mlirad.jit(repeated, **options), lambda: mlirad.jit(**options)(repeated)):
+        with pytest.raises(error, match=message):
+            made()
+    with pytest.raises(error, match=message.replace("jit", "grad")):
+        mlirad.grad(repeated, **options)
+
+
+def repeated(x: Any, count: Any) -> Any:
+    return np.sum(x**count)
+
+
+def test_an_argument_is_static_by_number_and_by_name() -> None:
+    for options in ({"static_argnums": 1}, {"static_argnames": "count"}):
+        kernel = mlirad.jit(repeated, **options)
+        kernel(np.ones(2), 2)
+        kernel(np.ones(2), count=2)
+        for signature in kernel.signatures:
+            assert signature.leaves[1] == StaticLeaf(2, is_declared=True), options
+    assert mlirad.jit(lambda *xs, **given: xs[0], static_argnums=3, static_argnames="other")(1.0) == 1.0
+
+
+def test_directions_of_a_function_with_static_arguments() -> None:
+    """The numbers of static arguments are the function's, and not those of `(primals, tangents)`."""
+    for number in (0, 1):
+        kernel = mlirad.jit(repeated, static_argnums=number)
+        x = np.arange(1.0, 3.0)
+        assert mlirad.jvp(kernel, (x, 2), (x, None))[1] == mlirad.jvp(repeated, (x, 2), (x, None))[1] == 10.0
+        np.testing.assert_array_equal(mlirad.hvp(kernel, (x, 2), (x, None))[0], 2 * x)
 
 
 def test_methods_are_kernels() -> None:

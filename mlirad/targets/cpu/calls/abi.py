@@ -15,8 +15,7 @@ import numpy as np
 from mlirad.contract.call_recipes import USABLE, WRITEABLE, CallPlan, PassedValue, PlannedCalls, Recipe
 from mlirad.contract.code_cache import CodeCache
 from mlirad.contract.native_functions import addresses_in
-from mlirad.errors import format_located
-from mlirad.raised_exceptions import exception_class, message_of
+from mlirad.raised_exceptions import located_exception, message_of
 from mlirad.targets.cpu.call_context import INTERRUPTED, MEMORY_ERROR, PARALLEL_FOR, PARALLEL_POLL
 from mlirad.targets.cpu.calls.call_memory import CallContext, Lease, LeasedArray
 from mlirad.targets.cpu.calls.native_stack import stack_bottom
@@ -122,9 +121,7 @@ def exception_of(errors: Sequence[ErrorEntry], code: int, context: CallContext) 
         return MemoryError("no memory for the arrays of a compiled function")
     entry = errors[code - 1]
     message = message_of(entry.message, (context.error_argument_0, context.error_argument_1))
-    error = exception_class(entry.exception)(format_located(message, entry.location))
-    error.location = entry.location  # pyright: ignore[reportAttributeAccessIssue]  # exceptions take any
-    return error
+    return located_exception(entry.exception, message, entry.location)
 
 
 class EntryPoint:
