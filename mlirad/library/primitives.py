@@ -13,6 +13,16 @@ from typing import Any
 import numpy as np
 
 
+def is_fixed(size: int) -> bool:
+    """Whether a size is known at compile time. Without a compiler it is."""
+    return isinstance(size, int)
+
+
+def fixed(count: Any) -> Any:
+    """A count. The compiler requires it at compile time: loops that it depends on are unrolled."""
+    return count
+
+
 def _each(function: Callable[[float], float], x: Any, at_errors: float = math.nan) -> Any:
     """A function of Python floats, applied to each element, in the dtype of x."""
 

@@ -73,7 +73,8 @@ class FourierOp(LinearOp):
         x, scale = operands
         shape, element = types.shape(x), types.element_type(x)
         if not isinstance(x, TensorType) or not shape or shape[-1] < 1:
-            raise ShapeError(f"a Fourier transform along an axis of {x} whose size is not known at compile time")
+            message = "a Fourier transform along an axis whose size is not known at compile time"
+            raise ShapeError(message, hint="give the number of points, as in np.fft.fft(x, 64)")
         if not cls.takes(element):
             raise DTypeError(f"{cls.name} is not defined on {element}")
         if scale != types.tensor((1,), types.part_type(element)):

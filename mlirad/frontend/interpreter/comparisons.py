@@ -88,7 +88,10 @@ def is_same(context: Context, left: Value, right: Value) -> bool:
         ):
             return left.number == right.number
         raise context.refusal("whether two lists or dicts of the caller are the same one is not known", "use ==")
-    raise context.refusal("`is` is compiled for None, bools and objects known at compile time", "use ==")
+    hint = "use =="
+    if isinstance(left, Tuple | Object | Ref) and isinstance(right, Tuple | Object | Ref):
+        hint = "compare their places: for i, x in enumerate(xs)"
+    raise context.refusal("`is` is compiled for None, bools and objects known at compile time", hint)
 
 
 # Containers compared with numbers and with lists that grow.

@@ -24,8 +24,9 @@ from mlirad.frontend.values.basic_indexing import is_basic
 from mlirad.frontend.values.numpy_strides import is_c_contiguous
 from mlirad.frontend.values.traced import DATA, Traced, require_static
 from mlirad.frontend.values.value_parts import inside
-from mlirad.frontend.values.values import Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value
 from mlirad.library import spells
+from mlirad.library.python import builtin
 
 
 def get_item(context: Context, base: Value, index: Value) -> Value:
@@ -44,6 +45,8 @@ def get_item(context: Context, base: Value, index: Value) -> Value:
                 return list_items.item_of(context, base, index)
             entry = storage.entry_of(context, base)
             if entry.kind is dict:
+                if (found := item_at_run_time(context, entry, index)) is not None:
+                    return found
                 key = storage.static(context, index, "a key of a dict")
                 if key not in entry.keys:
                     raise context.failed("KeyError", repr(key))
@@ -65,6 +68,17 @@ def get_item(context: Context, base: Value, index: Value) -> Value:
         case Traced() if not base.weak and isinstance(index, Tuple) and not index.items:
             return base
     raise context.refusal(f"{storage.described(context, base)} cannot be indexed")
+
+
+def item_at_run_time(context: Context, entry: Entry, index: Value) -> Value | None:
+    """The item of a dict whose keys are ints, at a key that only the run knows; None for other keys."""
+    key = indices.index_operand(context, index)
+    if not is_integer(key) or DATA not in key.origins or not entry.keys:
+        return None
+    if not all(type(each) is int for each in entry.keys):
+        return None
+    place = dispatch.call(context, Static(builtin.place_of_key), (Tuple(tuple(map(Static, entry.keys))), index), {})
+    return list_items.chosen_item(context, entry.items, place, "dict") if isinstance(place, Traced) else None
 
 
 def sequence_item(

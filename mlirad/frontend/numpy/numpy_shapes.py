@@ -40,6 +40,7 @@ from mlirad.frontend.values.traced import (
 from mlirad.frontend.values.views.row_major import c_strides
 from mlirad.frontend.values.views.view import View
 from mlirad.frontend.values.views.view_contents import get, put
+from mlirad.library.primitives import fixed, is_fixed
 
 
 @cache
@@ -72,6 +73,18 @@ def flip(m: Any, axis: Any = None) -> Traced:
     if flipped(View.of(x.shape, x.dtype), axis) is None:
         return Traced(x.scalar, origins=x.origins)
     return of_view_function(flipped)(x, axis)
+
+
+@compiles(is_fixed)
+def is_known(size: Any) -> bool:
+    """Whether a size is known at compile time."""
+    return is_static(size)
+
+
+@compiles(fixed)
+def known(count: Any) -> Any:
+    """A count. Raises NeedStatic."""
+    return require_static(count, "a number of elements")
 
 
 @compiles(np.size)

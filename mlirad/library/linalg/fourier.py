@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.library.linalg import fourier_loops
+from mlirad.library.primitives import is_fixed
 from mlirad.library.spells import spells
 
 
@@ -31,6 +32,11 @@ def _in_line(a: Any, n: int, axis: int) -> Any:
         raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
     x = np.moveaxis(a, axis, -1)
     size = x.shape[-1]
+    if not is_fixed(size):  # on either path the result has n elements
+        kept = min(n, size)
+        filled = np.zeros((*x.shape[:-1], n), x.dtype)
+        filled[..., :kept] = x[..., :kept]
+        return filled
     if n < size:
         return x[..., :n]
     if n == size:

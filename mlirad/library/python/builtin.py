@@ -284,3 +284,12 @@ def insert(xs: Any, place: int, item: Any) -> None:
     for k in range(length, first, -1):
         xs[k] = xs[k - 1]
     xs[first] = item
+
+
+def place_of_key(keys: Any, key: Any) -> Any:
+    """The place of a key among the int keys of a dict. Raises KeyError."""
+    known = np.array(keys)
+    place = np.argmax(known == key)
+    if known[place] != key:
+        raise KeyError(key)
+    return place

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.library.primitives import fixed
 from mlirad.library.spells import spells
 
 _ENDLESS = 1 << 62
@@ -79,7 +80,7 @@ def _of_two(pool: Any, span: int, gap: int) -> Any:
 @spells("itertools.combinations", complex=True)
 def combinations(iterable: Any, r: int) -> Any:
     pool = _pool(iterable)
-    if r == 2:
+    if fixed(r) == 2:
         return _of_two(pool, len(pool), 0)
     return _rows(pool, choices("combinations", len(pool), r))
 
@@ -87,7 +88,7 @@ def combinations(iterable: Any, r: int) -> Any:
 @spells("itertools.combinations_with_replacement", complex=True)
 def combinations_with_replacement(iterable: Any, r: int) -> Any:
     pool = _pool(iterable)
-    if r == 2 and len(pool) > 0:
+    if fixed(r) == 2 and len(pool) > 0:
         return _of_two(pool, len(pool) + 1, 1)
     return _rows(pool, choices("combinations_with_replacement", len(pool), r))
 

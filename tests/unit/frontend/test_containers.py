@@ -247,3 +247,36 @@ def test_lists_of_counts() -> None:
     for place in (5, -6):
         with pytest.raises(IndexError, match="list index out of range"):
             mlirad.jit(counted)(np.append(BINS, place))
+
+
+def masses(x, q):
+    mass = {1: x[0], 6: x[1] * 2, -8: 15.999 * x[2]}
+    return sum(mass[int(z)] ** 2 for z in q)
+
+
+def bases(x, q):
+    basis = {1: x[:2], 6: x[1:3], -8: x[2:4]}
+    out = np.zeros(2, x.dtype)
+    for z in q:
+        out += basis[z] * 2
+        basis[6][0] += out[1]  # the dict holds views
+    return np.sum(out**2)
+
+
+def best_of(x, q):
+    found = {i: x[i] * q[0] for i in range(4)}
+    return found[max(found, key=found.get)] + x[max(range(4), key=x.__getitem__)] + x.__len__()
+
+
+@pytest.mark.parametrize("function", [masses, bases, best_of])
+def test_dicts_are_read_at_keys_that_the_run_knows(function) -> None:
+    keys = np.array([1, -8, 6, 6])
+    is_as_in_python(lambda x: function(x, keys), np.array([0.5, 3.0, 2.0, 1.0]))
+    single = np.array([0.5, 3.0, 2.0, 1.0], np.float32)
+    np.testing.assert_allclose(mlirad.jit(function)(single.copy(), keys), function(single.copy(), keys), rtol=1e-5)
+
+
+def test_a_missing_key_that_the_run_knows() -> None:
+    for key in (7, 0, -1):
+        with pytest.raises(KeyError, match=f": {key}\n"):
+            mlirad.jit(masses)(X, np.array([1, key]))

@@ -65,6 +65,27 @@ def test_lengths(size: int) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
+def blocks(z: Any, x: Any) -> Any:
+    """Blocks of which the last is shorter: the run knows how much of it is padding."""
+    total = np.zeros(5)
+    for start in range(0, x.size, 3):
+        of_real, of_complex = np.fft.rfft(x[start : start + 3], 5), np.fft.fft(z[start : start + 4], 3)
+        total += np.fft.irfft(of_real * of_complex, 5) + np.abs(np.fft.ifft(of_complex[: x.size - start], 5))
+    return total
+
+
+def test_a_length_that_only_the_run_knows() -> None:
+    z, x = Z[0, :7], X[0, :7]
+    for kind in (np.float64, np.float32):
+        given = z.astype(np.result_type(kind, np.complex64)), x.astype(kind)
+        np.testing.assert_allclose(
+            mlirad.jit(blocks)(*given), blocks(*given), rtol=1e-5 if kind == np.float32 else 1e-12
+        )
+    mlirad.check_grads(lambda x: np.sum(blocks(z, x)), (x,), order=1)
+    with pytest.raises(mlirad.ShapeError, match="give the number of points"):
+        mlirad.jit(lambda x: np.fft.fft(x[x > 0]))(x)
+
+
 def loss(z: Any, x: Any) -> Any:
     a, b, c = np.fft.fft(z, n=5), np.fft.ifft(z, axis=0, norm="ortho"), np.fft.rfft(x, n=7)
     d, e, f = np.fft.irfft(z), np.fft.irfft(z, n=9), np.fft.hfft(np.fft.fftshift(z))

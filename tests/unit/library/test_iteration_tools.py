@@ -76,6 +76,22 @@ def test_loops_over_pairs_and_products_of_ranges_stay_loops() -> None:
     np.testing.assert_allclose(slope, differences, rtol=1e-6, atol=1e-7)
 
 
+def test_numbers_of_elements_that_a_loop_counts() -> None:
+    """Rows of two are read in another way than others: the loop is unrolled."""
+
+    def subsets(x):
+        total = 0.0
+        for k in range(1, 4):
+            for row in itertools.combinations(range(3), k):
+                total += np.prod(x[list(row)])
+            for row in itertools.combinations_with_replacement(x, k):
+                total += sum(row)
+        return total
+
+    x = np.array([0.5, 2.0, 3.0])
+    require_same(subsets(x), call(subsets, x))
+
+
 def test_pairs_have_the_order_of_python() -> None:
     def weighted(n):
         place, total = 0, 0

@@ -6,6 +6,7 @@ Reads: values. Writes: ops; the state, if the method changes its receiver. Leave
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -42,6 +43,8 @@ def none_of(context: Context, kwargs: Keywords, what: str) -> None:
 def call_method(context: Context, bound: Bound, args: Arguments, kwargs: Keywords) -> Value:
     receiver = context.use(bound.receiver)
     name = bound.name
+    if name in _OPERATORS and not isinstance(receiver, Static):
+        return dispatch.call(context, Static(_OPERATORS[name]), (receiver, *args), kwargs)
     if isinstance(receiver, Ref | Traced):
         made = library_calls.call_method(context, receiver, name, args, kwargs)
         if made is not None:
@@ -270,6 +273,13 @@ def dict_pop(context: Context, target: Object, args: tuple[Value, ...]) -> Value
     storage.change(context, target, dataclasses.replace(entry, keys=tuple(items), items=tuple(items.values())))
     return popped
 
+
+_OPERATORS: dict[str, Callable[..., object]] = {
+    "__getitem__": operator.getitem,
+    "__contains__": operator.contains,
+    "__len__": len,
+}
+"""Methods that are called by their names, as in `max(range(n), key=x.__getitem__)`."""
 
 _ListMethod = Callable[[Context, Object, tuple[Value, ...]], Value]
 # Methods of lists that a loop fills.
