@@ -103,6 +103,15 @@ def _overlaps(node: ast.AST) -> bool:
     return bool(_slices(target)) and any(ast.unparse(each.value) == written for each in parts)
 
 
+def _is_reversed(node: ast.expr) -> bool:
+    return any(_is_negative(part.step) for part in _slices(node))
+
+
+def _is_list_at_place_of_data(node: ast.expr) -> bool:
+    """Whether an item of a list is written at a place like `int(q[j]) % 3`."""
+    return isinstance(node, ast.Subscript) and any(_is_call(each, "int") for each in ast.walk(node.slice))
+
+
 def _always(_: object) -> bool:
     return True
 
@@ -115,6 +124,7 @@ _WRITES: tuple[Feature, ...] = (
     ("slice write", lambda node: any(_slices(each) for each in _written(node))),
     ("strided write", lambda node: any(part.step is not None for each in _written(node) for part in _slices(each))),
     ("overlapping write", lambda node: _overlaps(node)),
+    ("list written where the run says", lambda node: any(map(_is_list_at_place_of_data, _written(node)))),
 )
 _LOOP_ELSE: Feature = ("loop else", lambda node: bool(node.orelse))
 _FEATURES: dict[type[ast.AST], tuple[Feature, ...]] = {
@@ -124,6 +134,7 @@ _FEATURES: dict[type[ast.AST], tuple[Feature, ...]] = {
         _LOOP_ELSE,
     ),
     ast.While: (("while", _always), _LOOP_ELSE),
+    ast.Try: (("try", _always),),
     ast.If: (("if", _always), ("elif", lambda node: len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If))),
     ast.IfExp: (("conditional expression", _always),),
     ast.BoolOp: (("short circuit", _always),),
@@ -177,6 +188,8 @@ _FEATURES: dict[type[ast.AST], tuple[Feature, ...]] = {
         ("dataclass", lambda node: _is_call(node, "Record2")),
         ("composed closures", lambda node: _is_call(node, "compose", "twice", "shifted")),
         ("appended list", lambda node: _is_method(node, "append")),
+        ("heap", lambda node: _is_method(node, "heappush")),
+        ("reversed copy", lambda node: _is_method(node, "copy") and _is_reversed(node.func.value)),
         ("hidden state", lambda node: _is_method(node, "uniform", "rand") and not _is_draw(node)),
         ("draw", lambda node: _is_draw(node)),
         ("number of NumPy", lambda node: _is_method(node, "int8", "uint8", "uint64", "float32")),

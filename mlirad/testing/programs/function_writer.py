@@ -17,7 +17,7 @@ from mlirad.testing.programs.random_expressions import Expressions
 NESTED = frozenset({
     "branch", "callback", "closure", "count", "early", "enumerated", "flag", "leave", "maybe", "over", "rows", "skip",
     "until", "zipped", "tossed", "repeated", "kept", "stepped", "undone", "march", "row by row", "point by point",
-    "sweep",
+    "sweep", "convolved", "heaped", "placed", "tried",
 })  # fmt: skip
 IN_LOOPS = frozenset({"leave", "skip"})
 DEPTH = 4

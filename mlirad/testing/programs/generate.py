@@ -6,7 +6,8 @@ Reads: a seed and a bias. Writes: nothing. Leaves: source text, and arguments to
 `dtypes` has narrow integers, float32 and Python numbers that meet them; `around` has captured arrays, composed
 closures, lists that grow, and helpers with replaced code; `selections` has selections by masks; `complex` has complex
 numbers; `draws` has random numbers of a generator; `versions` has loops that read arrays as they were before a write;
-`grids` has stencils, sweeps and products of arrays that are large enough for vectors, strips and tiles.
+`grids` has stencils, sweeps and products of arrays that are large enough for vectors, strips and tiles; `beside` has
+products of long rows, convolutions as loops, reversed copies, heaps, lists written at run-time places, and `try`.
 Each program uses only a few kinds of statements, and must contain some: programs that use everything use little of
 anything. The same seed gives the same program on every machine.
 """
@@ -20,10 +21,11 @@ from mlirad.testing.programs.function_writer import Helper, Writer
 from mlirad.testing.programs.kinds import Array, Complex, Float, Generator, Int, Kind, Scalar
 from mlirad.testing.programs.program import REPLACEMENT, Program, loss_of, outs_of
 from mlirad.testing.programs.random_functions import APPLY
+from mlirad.testing.programs.statements.beside_statements import beside_parameters
 from mlirad.testing.programs.statements.grid_statements import SIZES, grid_parameters
 from mlirad.testing.programs.statements.surrounding_statements import PRELUDE
 
-BIASES = ("mixed", "alias", "dtypes", "around", "selections", "complex", "draws", "versions", "grids")
+BIASES = ("mixed", "alias", "dtypes", "around", "selections", "complex", "draws", "versions", "grids", "beside")
 
 _PARAMETERS: dict[str, Kind] = {
     "x": Array((5,)),
@@ -110,12 +112,16 @@ _WEIGHTS: dict[str, dict[str, int]] = {
         "stencil": 8, "wall": 4, "march": 9, "step": 3, "sweep": 8, "product": 7, "spread": 4, "row by row": 6,
         "point by point": 5,
     },
+    "beside": {
+        "number": 2, "update": 2, "slice": 2, "element": 2, "view": 2, "branch": 2, "count": 3, "until": 1, "helper": 1,
+        "early": 1, "swap": 1, "tall": 9, "convolved": 8, "mirrored": 7, "heaped": 5, "placed": 5, "tried": 6,
+    },
 }  # fmt: skip
 _NEEDED_BY = {
     "m": frozenset({"rows", "back"}),
     "q": frozenset({"other", "fancy", "accumulate"}),
     "g": frozenset({"other"}),
-    "n": frozenset({"window"}),
+    "n": frozenset({"window", "tried"}),
 }
 _REFUSED = frozenset({"hidden"})
 """Statements that are rightly refused: few programs have them."""
@@ -130,7 +136,7 @@ def generate(seed: int, bias: str) -> Program:
     weights = {kind: weight for kind, weight in _WEIGHTS[bias].items() if kind in planned or rng.random() < 0.35}
     if rng.random() < 0.8:
         weights = {kind: weight for kind, weight in weights.items() if kind not in _REFUSED}
-    parameters = _grids(rng) if bias == "grids" else _PARAMETERS | _MORE.get(bias, {})
+    parameters = _OWN[bias](rng) if bias in _OWN else _PARAMETERS | _MORE.get(bias, {})
     chosen = {name: kind for name, kind in parameters.items() if rng.random() < _likelihood(name, planned)}
     helpers = _helpers(rng, weights, planned)
     writer = Writer(rng, weights, [helper for helper, _ in helpers], planned)
@@ -157,7 +163,17 @@ def _grids(rng: Random) -> dict[str, Kind]:
     return {**grid_parameters(lambda: rng.choice(SIZES), lambda: rng.choice(SIZES[:10])), **numbers}
 
 
+def _beside(rng: Random) -> dict[str, Kind]:
+    return {**beside_parameters(rng), **{name: _PARAMETERS[name] for name in ("q", "a", "n")}}
+
+
+_OWN = {"grids": _grids, "beside": _beside}
+"""The parameters of programs that have their own."""
+
+
 def _likelihood(name: str, planned: list[str]) -> float:
+    if name == "q" and "placed" in planned:
+        return 1.0
     if not _NEEDED_BY.get(name, frozenset()).isdisjoint(planned):
         return 0.8
     return {
@@ -174,6 +190,7 @@ def _likelihood(name: str, planned: list[str]) -> float:
         "n": 0.8,
         "A": 1.0,
         "B": 0.8,
+        **dict.fromkeys("TDIK", 0.8),
     }.get(name, 0.5)
 
 
@@ -196,7 +213,7 @@ def _changed(text: str) -> str:
 
 
 def _prelude(text: str, bias: str) -> list[str]:
-    found: list[str] = [PRELUDE] if bias == "around" else []
+    found: list[str] = [PRELUDE] if bias == "around" else ["import heapq"] if "heapq." in text else []
     if "Record2(" in text:
         found += ["from dataclasses import dataclass", "@dataclass\nclass Record2:\n    u: object\n    v: object"]
     return [*found, APPLY] if "apply(" in text else found

@@ -8,6 +8,7 @@ from __future__ import annotations
 from mlirad.testing.programs.function_writer import Helper, Writer, writes
 from mlirad.testing.programs.kinds import Array, Complex, Float, Generator, Int, Kind, Number, Shape
 from mlirad.testing.programs.statements import (  # noqa: F401  (importing them registers their statements)
+    beside_statements,
     complex_statements,
     container_statements,
     control_statements,

@@ -77,7 +77,8 @@ def test_the_features_that_programs_are_about_occur() -> None:
     wanted += ", overlapping write, strided write, helper writes, closure, nonlocal, callback, recursion, tuple, list"
     wanted += ", dict, dataclass, bound on some paths, int of NumPy, float32, array of ints, rows, checkpointed"
     wanted += ", narrow dtype, number of NumPy, cast, captured start, composed closures, appended list, hidden state"
-    wanted += ", draw, complex number, part of a complex number"
+    wanted += ", draw, complex number, part of a complex number, try, heap, reversed copy"
+    wanted += ", list written where the run says"
     assert found >= set(wanted.split(", "))
 
 
