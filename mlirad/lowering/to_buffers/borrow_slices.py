@@ -6,8 +6,8 @@ Leaves: the tensor.insert_slice ops, which no longer copy anything.
 
 Typical case: `a[i] = f(a[i])`. The slice that is read, changed and inserted is borrowed, and nothing is copied. So is
 the slice of `a[i + 1] = f(a[i])`, which reads other elements. A value that is computed in another shape, as in
-`a[i] = (b @ c).reshape(n, m)`, is computed in a view of the slice, if that is contiguous. A value that is inserted first
-and read afterwards, as what a tape stores, is inserted after it was read.
+`a[i] = (b @ c).reshape(n, m)`, is computed in a view of the slice, if that is contiguous. A value that is inserted and
+then read, as what a tape stores, is inserted after it was read.
 """
 
 from __future__ import annotations
