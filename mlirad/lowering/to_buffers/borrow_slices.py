@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, func, tensor
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.dialects.linalg.ops import CopyOp, FillOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -171,7 +171,8 @@ def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
         return False
     if not all(_is_early(value, begin, webs) for value in (op.dest, *op.offsets, *op.sizes, *op.strides)):
         return False
-    for user, index in _accesses(op.dest, op):
+    # What is computed in a slice in pieces is written in steps, and a copy is not.
+    for user, index in _accesses(op.dest, op if _is_one_piece(op) else None):
         if user is op and index == 1:
             continue
         place = webs.place.get(user, end)
@@ -260,16 +261,21 @@ def _is_loan(value: SSAValue, op: tensor.InsertSliceOp, chain: Chain) -> bool:
 
 
 def _is_contiguous(op: tensor.InsertSliceOp) -> bool:
+    """Whether the slice is one piece of the array's memory, of known size."""
+    return is_static(op.source.type) and _is_one_piece(op)
+
+
+def _is_one_piece(op: tensor.InsertSliceOp) -> bool:
     """Whether the slice is one piece of the array's memory: behind the first axis with more than one index, all axes
     are whole. (Arrays of this stage are contiguous, or become so.)"""
     type, sizes = op.dest.type, list(op.static_sizes.get_values())
-    if not is_static(op.source.type) or set(op.static_strides.get_values()) != {1}:
+    if set(op.static_strides.get_values()) != {1}:
         return False
     assert isinstance(type, TensorType)
     pairs = list(zip(sizes, type.get_shape(), strict=True))
     while pairs and pairs[0][0] == 1:
         del pairs[0]
-    return all(size == whole for size, whole in pairs[1:])
+    return all(size == whole != DYNAMIC_INDEX for size, whole in pairs[1:])
 
 
 def _is_reduction(sizes: Sequence[int], type: Attribute) -> bool:
