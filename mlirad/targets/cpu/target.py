@@ -158,6 +158,7 @@ def _linalg(fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.merge_nests import MergeNests
     from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
     from mlirad.lowering.to_linalg.read_written_slices import ReadWrittenSlices
+    from mlirad.lowering.to_linalg.repeat_broadcasts import RepeatBroadcasts
     from mlirad.lowering.to_linalg.widen_halves import WidenHalves
     from mlirad.lowering.windows.fold_windows import FoldWindows
     from mlirad.lowering.windows.overlap_algebra import MultiplyOverlaps
@@ -173,6 +174,7 @@ def _linalg(fastmath: bool) -> list[ModulePass]:
         FillBorders(),
         MaskRows(),
         AdvanceChecks(),
+        RepeatBroadcasts(),
         NdToLinalg(fastmath=fastmath, lanes=_LANES),
         FoldWindows(),
         AccumulateProducts(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -216,3 +217,27 @@ def test_one_forward_sweep() -> None:
 def test_refusals(call: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         call()
+
+
+def waves(p, x):
+    """Functions in a loop, of what the parameters scale."""
+    y = x
+    for k in range(3):
+        y = np.sin(y * p[k]) + np.exp(-y * y) * np.sqrt(1.0 + p[k] ** 2) / np.cosh(y)
+    return y
+
+
+def in_three_directions(f: Any) -> Any:
+    return mlirad.jit(lambda p, x: mlirad.vmap(lambda v: mlirad.jvp(f, (p, x), (v, np.zeros_like(x)))[1])(np.eye(3)))
+
+
+@pytest.mark.parametrize("transform", [mlirad.jacfwd, in_three_directions])
+def test_functions_of_values_are_computed_once_for_all_directions(transform: Any) -> None:
+    """All directions share the sines of the value: no function is computed on an array with an axis of directions."""
+    text = transform(waves).lower(np.ones(3), np.ones(1100)).as_text("optimized")
+    of_directions = "tensor<3x1100xf64>"
+    computed = [line.split(" loc(")[0] for line in text.splitlines()]
+    functions = [line for line in computed if re.search(r"nd\.(sin|cos|exp|sqrt|cosh|sinh|tanh) ", line)]
+    assert len(functions) >= 4
+    assert not [line for line in functions if of_directions in line]
+    assert of_directions in text

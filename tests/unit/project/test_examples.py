@@ -113,11 +113,13 @@ def test_benchmark_beside_peers() -> None:
 
 
 def test_jacobians_benchmark(run_script: RunScript) -> None:
-    told = run_script(ROOT / "benchmarks" / "jacobians.py", "--vertices", "10", "--budget", "0.01")
-    *_, row = [line.strip("| ").split(" | ") for line in told.splitlines()]
+    told = run_script(ROOT / "benchmarks" / "jacobians.py", "--vertices", "10", "--cases", "by for", "--budget", "0.01")
+    _, _, row, *_, other = [line.strip("| ").split(" | ") for line in told.splitlines()]
     assert row[0] == "10"
     assert float(row[3]) > 0
     assert float(row[-1]) < 1e-8
+    assert other[:2] == ["jacfwd of an equation, by for", "3"]
+    assert float(other[4]) > 0
 
 
 def test_ratios_benchmark() -> None:
