@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -84,11 +85,15 @@ def product_with_hessian(x, v):
     return mlirad.jvp(mlirad.grad(rosenbrock), (x,), (v,))[1]
 
 
+def gradient_beside(x, _v):
+    """The gradient alone, of the same arguments."""
+    return mlirad.grad(rosenbrock)(x)
+
+
 def with_jax_numpy(function: Function, jnp: Any) -> Function:
     """The same function, whose `np` is JAX's."""
-    made = type(function)(function.__code__, {**globals(), "np": jnp})
-    made.__defaults__ = function.__defaults__
-    return made
+    assert isinstance(function, FunctionType)
+    return FunctionType(function.__code__, {**globals(), "np": jnp})
 
 
 def lorenz_in_jax(jnp: Any, lax: Any, is_while: bool) -> Function:
@@ -188,7 +193,7 @@ def cases() -> Mapping[str, Case]:
         "gradients of 256 examples, 64-128-10": each_example(64, 128),
         "28 products with a Hessian, 1,000": Case(
             28,
-            mlirad.jit(lambda x, _: mlirad.grad(rosenbrock)(x)),
+            mlirad.jit(gradient_beside),
             mlirad.vmap(product_with_hessian, (None, 0)),
             hvps,
             (x, directions),

@@ -33,7 +33,7 @@ def jacobian_of_jax(*arguments: object) -> Work:
 def row_of(name: str, case: Case, budget: float) -> str:
     """A row of the table: the numbers of both are compared."""
     ours = partial(case.derivative, *case.arguments)
-    contenders = {"value": partial(case.value, *case.arguments), "derivative": ours}
+    contenders: dict[str, Work] = {"value": partial(case.value, *case.arguments), "derivative": ours}
     difference, ratio = "-", "-"
     if has("jax"):
         import jax
