@@ -17,7 +17,7 @@ from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.sizes import is_static
 from mlirad.frontend.values.state import Place
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Entry, Ref, Static, Value, is_number, kind_of
+from mlirad.frontend.values.values import Entry, Ref, Static, Value, is_none, is_number, kind_of
 from mlirad.location import SourceLocation
 
 
@@ -35,7 +35,9 @@ class Disagreements:
         x, y = kind_of(a), kind_of(b)
         is_of_data = _is_of_data(a, b)
         if self.loop is None:
-            hint = "make the other one a selection too: y[np.ones(len(y), bool)]" if is_of_data else None
+            hint = (
+                "make the other one a selection too: y[np.ones(len(y), bool)]" if is_of_data else _instead_of_none(a, b)
+            )
             why = f"is {x} on one path and {y} on another"
             return self.poison(place, why, hint or "give both the same type")
         if isinstance(a, Ref) and isinstance(b, Ref):
@@ -96,6 +98,18 @@ class Disagreements:
                 hint = "put them into one array, made before the loop: out[i : i + n] = part"
         grows = None if element is None else (number, element)
         return Poison(why, self.location, self.loop, hint, grows)
+
+
+def _instead_of_none(a: Value, b: Value) -> str | None:
+    """What to write in place of None beside a number, where the value itself is needed: as a result, for example."""
+    if is_none(a) == is_none(b):
+        return None
+    other = b if is_none(a) else a
+    if not is_number(other):
+        return None
+    known = type(other.value) if isinstance(other, Static) else other.kind if isinstance(other, Traced) else None
+    instead = "-1" if known is int else "np.nan"
+    return f"take a number in place of None, such as {instead}"
 
 
 def _text(number: Any) -> str:

@@ -185,3 +185,19 @@ def test_what_needs_the_class_is_refused(function):
     with pytest.raises(CompileError, match="on one path and") as refusal:
         mlirad.jit(function)(X)
     assert refusal.value.filename == __file__
+
+
+def test_a_result_that_may_be_none_says_what_to_return() -> None:
+    def peak(x):
+        highest, where = 0.0, None
+        for i in range(len(x)):
+            if x[i] > highest:
+                highest, where = x[i], i
+        return highest, where
+
+    def total(x):
+        return None if x[0] > 1 else x.sum()
+
+    for function, instead in ((peak, "-1"), (total, "np.nan")):
+        with pytest.raises(mlirad.CompileError, match=f"help: take a number in place of None, such as {instead}"):
+            mlirad.jit(function)(np.ones(3))
