@@ -3,8 +3,9 @@
 Reads and writes: text of MLIR modules. Leaves: the module itself; the version is a comment, which MLIR and xDSL ignore.
 
 Raise the version when mlirad can no longer read text of an earlier mlirad, or would read it with another meaning: when
-an op of `nd` or `ad` is removed or renamed, or its operands, results, attributes or meaning change. A new op does not
-need a new version. `tests/unit/dialect/test_dialect_version.py` lists the ops of this version.
+an op of `nd` or `ad` is removed or renamed, or its operands, results, attributes or meaning change. A new op, or a
+new property that may be left out, needs no new version. `tests/unit/dialect/test_dialect_version.py` lists the ops of
+this version.
 """
 
 from __future__ import annotations

@@ -13,12 +13,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from xdsl.irdl import OptionalDef
+
 from mlirad.dialect.ad.ad import Ad
 from mlirad.dialect.nd import Nd
 from mlirad.dialect_version import DIALECT_VERSION
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / f"dialects_{DIALECT_VERSION}.json"
 Form = Mapping[str, Any]
+_PROPERTIES = ("properties", "optional")
 
 
 def form() -> dict[str, Form]:
@@ -32,6 +35,9 @@ def form() -> dict[str, Form]:
                 "results": [name for name, _ in definition.results],
                 "regions": [name for name, _ in definition.regions],
                 "properties": sorted(definition.properties),
+                "optional": sorted(
+                    name for name, each in definition.properties.items() if isinstance(each, OptionalDef)
+                ),
                 "attributes": sorted(definition.attributes),
                 "format": definition.assembly_format,
             }
@@ -41,9 +47,21 @@ def form() -> dict[str, Form]:
 
 
 def changes(recorded: Mapping[str, Form], now: Mapping[str, Form]) -> list[str]:
-    """The recorded forms that would now be read differently. New ops do not count."""
+    """The recorded forms that would now be read differently. New ops, and new properties that may be left out, do not
+    count."""
     gone = [f"{name} is gone" for name in recorded.keys() - now.keys()]
-    return sorted(gone + [f"{name} has another form" for name in recorded.keys() & now if recorded[name] != now[name]])
+    changed = [name for name in recorded.keys() & now if recorded[name] != _without_new(now[name], recorded[name])]
+    return sorted(gone + [f"{name} has another form" for name in changed])
+
+
+def _without_new(form: Form, recorded: Form) -> Form:
+    """A form without the properties that are new and may be left out."""
+    known = recorded.get("properties", ())
+    new = {name for name in form.get("optional", ()) if name not in known}
+    return {
+        part: [each for each in names if each not in new] if part in _PROPERTIES else names
+        for part, names in form.items()
+    }
 
 
 if __name__ == "__main__":

@@ -34,6 +34,11 @@ def test_the_test_sees_what_it_should() -> None:
     del now["nd.exp"], now["!ad.trip"]
     expected = ["!ad.trip is gone", "nd.cos has another form", "nd.exp is gone", "nd.sin has another form"]
     assert dialect_form.changes(RECORDED, now) == expected
+    now = copy.deepcopy(RECORDED)
+    now["nd.sin"]["properties"] = now["nd.sin"]["optional"] = ["new"]
+    assert dialect_form.changes(RECORDED, now) == []
+    now["nd.sin"]["optional"] = []
+    assert dialect_form.changes(RECORDED, now) == ["nd.sin has another form"]
 
 
 def read(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int | str | None, str, str]:

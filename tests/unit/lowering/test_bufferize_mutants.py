@@ -75,7 +75,7 @@ def reuses_what_is_captured(patch: Patch) -> None:
 
 
 def borrows_what_others_look_at(patch: Patch) -> None:
-    patch.setattr(borrow_slices, "_accesses", lambda value: ())
+    patch.setattr(borrow_slices, "_accesses", lambda value, slice=None: ())
 
 
 def borrows_another_slice(patch: Patch) -> None:
