@@ -13,7 +13,16 @@ from itertools import pairwise
 from math import prod
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, MemRefType, NoneAttr, StridedLayoutAttr, i64
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    ComplexType,
+    IntegerAttr,
+    MemRefType,
+    NoneAttr,
+    StridedLayoutAttr,
+    i64,
+)
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -27,10 +36,10 @@ from xdsl.ir.affine import (
 )
 
 from mlirad.dialect.core.intervals import LinearForm
-from mlirad.dialect.core.types import from_location
+from mlirad.dialect.core.types import from_location, itemsize
 from mlirad.errors import CompileError
 from mlirad.lowering.loop_builder import Index, LoopBuilder
-from mlirad.xdsl_support.once_per_object import once
+from mlirad.lowering.memory_views import known_layout, known_shape
 
 Subscript = LinearForm[int]
 """The sum of coefficient * dimension, plus a constant."""
@@ -77,6 +86,12 @@ class Operand:
                 return None
             total += coefficient * (stride or 0)
         return total
+
+    def is_spaced(self, dimension: int) -> bool:
+        """Whether a dimension has every second element in memory, or neighbours backwards: vectors of neighbours are
+        read and shuffled."""
+        is_plain = not isinstance(self.element, ComplexType) and itemsize(self.element) >= 4
+        return is_plain and self.step(dimension) in (2, -1)
 
     def place(self, builder: LoopBuilder, subscripts: Mapping[int, Index]) -> list[Index]:
         """Where it is read or written at a point of the loops."""
@@ -167,25 +182,7 @@ def _operand(value: SSAValue, map: AffineMap, op: Operation) -> Operand:
         if linear is None:
             raise CompileError(f"cannot index a memref by {expression}", from_location(op.location))
         subscripts.append(linear)
-    return Operand(value, tuple(subscripts), _shape(value.type), known_layout(value.type)[1])
-
-
-@once
-def known_layout(type: MemRefType) -> tuple[int | None, tuple[int | None, ...]]:
-    """A memref's offset and strides; None if known only at run time."""
-    if isinstance(type.layout, StridedLayoutAttr):
-        return type.layout.get_offset(), tuple(type.layout.get_strides())
-    strides: list[int | None] = []
-    stride: int | None = 1
-    for size in reversed(_shape(type)):
-        strides.append(stride)
-        stride = stride * size if stride is not None and size >= 0 else None
-    return 0, tuple(reversed(strides))
-
-
-@once
-def _shape(type: MemRefType) -> tuple[int, ...]:
-    return tuple([-1 if size == DYNAMIC_INDEX else size for size in type.get_shape()])
+    return Operand(value, tuple(subscripts), known_shape(value.type), known_layout(value.type)[1])
 
 
 def _linear(expression: AffineExpr) -> Subscript | None:
@@ -358,13 +355,13 @@ def _collapse(operand: Operand, groups: Groups, builder: LoopBuilder) -> Operand
     axes, subscripts = zip(*groups, strict=True) if groups else ((), ())
     result = _collapsed_type(_memref_type(operand.value), axes)
     view = builder.op(memref.CollapseShapeOp, [operand.value], result, reassociation=_reassociation(axes))
-    return Operand(view, subscripts, _shape(result), known_layout(result)[1])
+    return Operand(view, subscripts, known_shape(result), known_layout(result)[1])
 
 
 @lru_cache(maxsize=1024)
 def _collapsed_type(type: MemRefType, groups: tuple[tuple[int, ...], ...]) -> MemRefType:
     """The type of a memref with groups of axes merged."""
-    sizes, strides = _shape(type), known_layout(type)[1]
+    sizes, strides = known_shape(type), known_layout(type)[1]
     merged = [[sizes[axis] for axis in axes] for axes in groups]
     shape = [DYNAMIC_INDEX if -1 in each else prod(each) for each in merged]
     layout = type.layout

@@ -167,7 +167,7 @@ def _has_masks(element: Attribute) -> bool:
 
 def _vector_dimension(nest: Nest, body: Body, schedule: Schedule) -> int | None:
     """The best dimension to fill vectors along: without gathers and scatters, then long, then not reduced, then
-    innermost. Only functions pay for lanes that are read or written one by one."""
+    innermost. Only functions pay for lanes that are read or written one by one; shuffled vectors always pay."""
     best: tuple[tuple[int, ...], int] | None = None
     for rank, d in enumerate(schedule.order):
         if d in schedule.reduced and None in schedule.combiners:
@@ -177,12 +177,13 @@ def _vector_dimension(nest: Nest, body: Body, schedule: Schedule) -> int | None:
         scatters = sum(d in out.dimensions and not out.is_unit(d) for out in nest.outputs)
         if scatters and (schedule.accumulated or body.cost < _HEAVY):
             continue
-        gathers = sum(d in operand.dimensions and not operand.is_unit(d) for operand in nest.inputs)
-        if gathers and body.cost < _HEAVY and d not in schedule.reduced:
+        gathered = [operand for operand in nest.inputs if d in operand.dimensions and not operand.is_unit(d)]
+        is_shuffled = not schedule.accumulated and all(operand.is_spaced(d) for operand in gathered)
+        if gathered and not is_shuffled and body.cost < _HEAVY and d not in schedule.reduced:
             continue
         size = nest.sizes[d]
         length = min(size, TILE) if isinstance(size, int) else TILE
-        score = (-gathers - 2 * scatters, length, d not in schedule.reduced, rank)
+        score = (-len(gathered) - 2 * scatters, length, d not in schedule.reduced, rank)
         if best is None or score > best[0]:
             best = score, d
     return best[1] if best else None

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import vector
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from mlirad.lowering.loop_body import Body, evaluate, index_lanes
-from mlirad.lowering.loop_builder import Index, LoopBuilder, vector_of
+from mlirad.lowering.loop_builder import Index, LoopBuilder, integers, vector_of
+from mlirad.lowering.memory_views import view_from
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand
 from mlirad.lowering.to_loops.loop_schedule import Schedule
 
@@ -92,7 +94,37 @@ class PointEmitter:
             return self.builder.load(operand.value, self._place(operand))
         if operand.is_unit(v):
             return self.builder.load(operand.value, self._place(operand), self.schedule.lanes, mask)
+        if operand.is_spaced(v) and self.schedule.lanes > 1:
+            return self._shuffled(operand, v, is_masked=mask is not None)
         return self._gather(operand, v, is_masked=mask is not None)
+
+    def _shuffled(self, operand: Operand, v: int, *, is_masked: bool) -> SSAValue:
+        """Read every second element from two vectors of neighbours, or neighbours backwards. Nothing before the first
+        of them is read, and nothing behind the last."""
+        builder, first, lanes = self.builder, self.subscripts[v], self.schedule.lanes
+        count = builder.minimum(builder.subtract(self.nest.sizes[v], first), lanes) if is_masked else lanes
+        if operand.step(v) == 2:
+            length = builder.subtract(builder.multiply(count, 2), 1)
+            low = self._neighbours(operand, v, first, builder.mask(length, lanes))
+            middle, rest = builder.add(first, lanes // 2), builder.subtract(length, lanes)
+            high, order = self._neighbours(operand, v, middle, builder.mask(rest, lanes)), range(0, 2 * lanes, 2)
+        else:
+            mask = None
+            if is_masked:
+                ones, missing = builder.number(1, vector_of(i1, lanes)), builder.subtract(lanes, count)
+                mask = builder.op(arith.XOrIOp, [ones, builder.mask(missing, lanes) or ones], ones.type)
+            low = high = self._neighbours(operand, v, builder.add(first, lanes - 1), mask)
+            order = range(lanes - 1, -1, -1)
+        self.subscripts[v] = first
+        return builder.op(vector.ShuffleOp, [low, high], low.type, mask=integers(*order))
+
+    def _neighbours(self, operand: Operand, v: int, place: Index, mask: SSAValue | None) -> SSAValue:
+        """Elements beside one another in memory, from the one at a place along a dimension on."""
+        builder, lanes = self.builder, self.schedule.lanes
+        self.subscripts[v] = place
+        if operand.strides[-1] == 1:
+            return builder.load(operand.value, self._place(operand), lanes, mask)
+        return builder.load(view_from(builder, operand.value, self._place(operand), (lanes,), (1,)), [0], lanes, mask)
 
     def _gather(self, operand: Operand, v: int, *, is_masked: bool) -> SSAValue:
         """Read lanes one by one; those past the end read the last element again."""

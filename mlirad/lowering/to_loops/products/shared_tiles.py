@@ -18,7 +18,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mlirad.dialect.core.upstream import segments
 from mlirad.lowering.leaf_functions import Callee, define
 from mlirad.lowering.loop_builder import Index, LoopBuilder, integers, memref_of
-from mlirad.lowering.to_loops.loop_nest import Operand, Subscript, known_layout
+from mlirad.lowering.memory_views import layout_of
+from mlirad.lowering.to_loops.loop_nest import Operand, Subscript
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 
 MANY = 12
@@ -180,15 +181,3 @@ def _view(
         static_strides=integers(DYNAMIC_INDEX, unit),
         operandSegmentSizes=segments(1, 1, 2, len(moving)),
     )
-
-
-def layout_of(builder: LoopBuilder, buffer: SSAValue) -> tuple[SSAValue, Index, Sequence[Index]]:
-    """The base of a buffer's addresses, its offset, and its strides."""
-    type = buffer.type
-    assert isinstance(type, MemRefType)
-    offset, strides = known_layout(type)
-    if offset is not None and None not in strides:
-        return buffer, offset, [stride for stride in strides if stride is not None]
-    parts = memref.ExtractStridedMetaDataOp(buffer)
-    builder.insert(parts)
-    return parts.base_buffer, parts.offset, parts.strides

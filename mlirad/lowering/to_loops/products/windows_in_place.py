@@ -20,20 +20,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import arith, memref, vector
-from xdsl.dialects.builtin import DYNAMIC_INDEX, StridedLayoutAttr, i1
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.core.types import itemsize
-from mlirad.dialect.core.upstream import segments
-from mlirad.lowering.loop_builder import Index, LoopBuilder, integers, memref_of, vector_of
+from mlirad.lowering.loop_builder import Index, LoopBuilder, vector_of
+from mlirad.lowering.memory_views import view_from
 from mlirad.lowering.to_loops.loop_nest import Nest, loops_around
 from mlirad.lowering.to_loops.products.block_loops import loops_over_panels
 from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.packed_factors import Masks
 from mlirad.lowering.to_loops.products.product_blocks import AHEAD, LINE
 from mlirad.lowering.to_loops.products.rows_before_loops import RowsBeforeLoops
-from mlirad.lowering.to_loops.products.shared_tiles import layout_of
 from mlirad.lowering.to_loops.products.windowed_factor import WindowedFactor
 
 _PACKING = 24
@@ -192,20 +191,9 @@ class WindowsInPlace:
         """The windowed array with an axis for each tap and one along the line, at the present place of the loops."""
         builder, x, line = self.builder, self.product.b, self.line
         nowhere = dict.fromkeys((*self.windows.rows, *self.windows.columns), 0)
-        base, position, strides = layout_of(builder, x.value)
-        for index, stride in zip(x.place(builder, {**nowhere, **self.subscripts}), strides, strict=True):
-            position = builder.add(position, builder.multiply(index, stride))
+        place = x.place(builder, {**nowhere, **self.subscripts})
         sizes = [*(self.windows.sizes[d] for d in self.windows.rows), line.length]
-        steps = [*(line.strides[d] for d in self.windows.rows), 1]
-        return builder.op(
-            memref.ReinterpretCastOp,
-            [base, builder.value(position)],
-            memref_of(self.element, tuple(sizes), StridedLayoutAttr(steps, None)),
-            static_offsets=integers(DYNAMIC_INDEX),
-            static_sizes=integers(*sizes),
-            static_strides=integers(*steps),
-            operandSegmentSizes=segments(1, 1, 0, 0),
-        )
+        return view_from(builder, x.value, place, sizes, [*(line.strides[d] for d in self.windows.rows), 1])
 
     def _pieces(self, j: Index, masks: Masks) -> list[WindowPiece]:
         """What belongs to the result of the vectors of a panel that begins at a place of the line."""
