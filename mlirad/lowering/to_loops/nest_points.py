@@ -99,8 +99,8 @@ class PointEmitter:
         return self._gather(operand, v, is_masked=mask is not None)
 
     def _shuffled(self, operand: Operand, v: int, *, is_masked: bool) -> SSAValue:
-        """Read every second element from two vectors of neighbours, or neighbours backwards. Nothing before the first
-        of them is read, and nothing behind the last."""
+        """Read every second element from two vectors of neighbours, or neighbours backwards, and nothing beyond them:
+        that may be no memory of the array."""
         builder, first, lanes = self.builder, self.subscripts[v], self.schedule.lanes
         count = builder.minimum(builder.subtract(self.nest.sizes[v], first), lanes) if is_masked else lanes
         if operand.step(v) == 2:

@@ -2,10 +2,9 @@
 
 Reads: sizes of blocks. Writes: scf.for, and scf.parallel for threads. Leaves: how panels are packed and multiplied.
 
-One thread takes a block of rows of a at a time. For DEPTH steps of k after the other, it packs these, then blocks of
-columns of b, and multiplies each by all of these rows. Threads
-pack a block of columns together. Then each multiplies strips of rows by it. Each strip packs its rows in memory of its
-own.
+One thread takes a block of rows of a at a time. For DEPTH steps of k after the other, it packs these rows, then blocks
+of columns of b, and multiplies each by all of these rows. Threads pack a block of columns together. Then each
+multiplies strips of rows by it. Each strip packs its rows in memory of its own.
 """
 
 from __future__ import annotations
