@@ -6,6 +6,7 @@ Reads: ops of stage `linalg`. Writes: nothing. Leaves: the ops. Moves, webs and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, MemRefType, TensorType
@@ -20,6 +21,8 @@ from mlirad.dialect.core.upstream import is_thin
 from mlirad.errors import CompileError
 from mlirad.xdsl_support.once_per_object import once
 
+MOST_ELEMENTS = 16
+"""The limit for an array in straight-line code, whose elements may become numbers: a 4 x 4 matrix."""
 Slice = tensor.ExtractSliceOp | tensor.InsertSliceOp
 
 
@@ -30,6 +33,11 @@ def is_memref(value: SSAValue) -> bool:
 @once
 def is_static(type: Attribute) -> bool:
     return isinstance(type, TensorType) and DYNAMIC_INDEX not in type.get_shape()
+
+
+def is_small(type: Attribute) -> bool:
+    """Whether the elements of a tensor may become numbers."""
+    return isinstance(type, TensorType) and is_static(type) and prod(type.get_shape()) <= MOST_ELEMENTS
 
 
 def is_in_place(op: func.CallOp, result: SSAValue) -> bool:

@@ -26,8 +26,8 @@ from mlirad.dialect.core.upstream import segments
 from mlirad.lowering.loop_builder import LoopBuilder
 from mlirad.lowering.loop_constants import Constants
 from mlirad.lowering.registers.keep_in_registers import accesses_of
+from mlirad.lowering.tensor_memory import MOST_ELEMENTS
 from mlirad.lowering.to_buffers.plan_arena import ALIGNMENT, OFFSET, SIZE
-from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS
 from mlirad.xdsl_support.traversal import ops_inside
 
 _MOST_NUMBERS = 32

@@ -38,8 +38,8 @@ from mlirad.lowering.loop_builder import LoopBuilder
 from mlirad.lowering.loop_constants import Constants
 from mlirad.lowering.memory_views import known_layout
 from mlirad.lowering.rewriting import erase
+from mlirad.lowering.tensor_memory import MOST_ELEMENTS
 from mlirad.lowering.to_buffers.plan_arena import OFFSET
-from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS
 from mlirad.xdsl_support.traversal import ops_inside
 
 _VIEWS = (memref.SubviewOp, memref.CollapseShapeOp, memref.ExpandShapeOp)

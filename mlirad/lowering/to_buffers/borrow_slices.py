@@ -34,7 +34,14 @@ from mlirad.analysis.memory import (
 from mlirad.dialect.core.expr import insert
 from mlirad.lowering.reshaping import reshaped
 from mlirad.lowering.rewriting import erase, in_place_of, replace
-from mlirad.lowering.tensor_memory import are_apart, is_same_slice, is_static, is_thin_view, is_written_where_read
+from mlirad.lowering.tensor_memory import (
+    are_apart,
+    is_same_slice,
+    is_small,
+    is_static,
+    is_thin_view,
+    is_written_where_read,
+)
 from mlirad.lowering.to_buffers.buffer_webs import Webs
 from mlirad.xdsl_support.traversal import ops_of
 
@@ -126,9 +133,12 @@ def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> tuple[SSAValue, ...]:
 
 
 def _fill_late(op: tensor.InsertSliceOp, webs: Webs) -> None:
-    """Move the fill of an array that is only inserted to the insertion: until then, the slice may be read."""
+    """Move the fill of an array that is only inserted to the insertion: until then, the slice may be read. Elements of
+    small arrays become numbers instead."""
     fill, block = op.source.owner, op.parent
     assert block is not None
+    if is_small(op.dest.type):
+        return
     if isinstance(fill, FillOp) and fill.parent is block and op.source.has_one_use():
         fill.detach()
         block.insert_op_before(fill, op)

@@ -20,6 +20,7 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirad.lowering.loop_body import Body, Combiner
 from mlirad.lowering.loop_builder import LoopBuilder, tree
+from mlirad.lowering.tensor_memory import MOST_ELEMENTS
 from mlirad.lowering.to_loops.expand_math import is_expanded
 from mlirad.lowering.to_loops.loop_nest import Nest
 from mlirad.lowering.to_loops.loop_schedule import Schedule, order_of, schedule_of
@@ -27,8 +28,6 @@ from mlirad.lowering.to_loops.products.matched_product import Contraction
 from mlirad.lowering.to_loops.products.register_tiles import ContractionEmitter
 from mlirad.lowering.to_loops.vectorize import NestEmitter, Values
 
-MOST_ELEMENTS = 16
-"""The limit for an array in straight-line code: a 4 x 4 matrix."""
 _MOST_POINTS = 64
 """The limit for a nest: the product of two 4 x 4 matrices."""
 _MOST_OPS = 1 << 12

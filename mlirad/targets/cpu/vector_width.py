@@ -19,7 +19,7 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from mlirad.lowering.to_loops.small_nests import MOST_ELEMENTS
+from mlirad.lowering.tensor_memory import MOST_ELEMENTS
 from mlirad.targets.cpu.emit.function import ops_in
 
 MODERATE = 32  # bytes: the widest vectors that do not lower the clock
