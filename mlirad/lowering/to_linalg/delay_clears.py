@@ -1,11 +1,14 @@
 """Moves the clear of a slice from the end of a trip to the beginning of the next trip, before its additions.
 
-Reads: nd, with slices at constant indices, in `scf.for`. Writes: the same. Leaves: clears of slices that are not clear
-before the loop, and clears that no addition follows.
+Reads: nd, with slices, in `scf.for`. Writes: the same. Leaves: clears of slices that are not clear before the loop, and
+clears that no addition follows.
 
 The reverse sweep of a loop that overwrites an array clears the array's cotangent at the end of each trip, and adds to
 it in the next. A clear directly before additions can be merged with their sum (`gather_slices.py`), and in the meantime
 the array may still be read with its old contents. So clears within a trip, too, move down to their additions.
+
+A clear at indices that a loop moves, as in `g = d[t + 1]; d[t + 1] = 0; d[t] += g * x`, waits for the writes to other
+parts of the array: what was read before need not be copied.
 """
 
 from __future__ import annotations
