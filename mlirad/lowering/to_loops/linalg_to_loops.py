@@ -216,7 +216,7 @@ class _Lowering:
 
     def _is_joined(self, nest: Nest, clear: Operation | None) -> bool:
         """Whether a product's tiles may compute the next nest, whose dimensions it then keeps."""
-        if self.beside.after is None or clear is None:
+        if self.parallel or self.beside.after is None or clear is None:
             return False
         product = match_contraction(nest, body_of(nest.body))
         if product is None or FewColumns.is_for(product, nest, self.vector_bytes):

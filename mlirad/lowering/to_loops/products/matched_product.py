@@ -18,8 +18,6 @@ _SHORT, _MANY_SUMS = 64, 1 << 16
 """Up to _SHORT steps of k, and from _MANY_SUMS elements on, accessing c costs as much as computing it."""
 _FAR = 1 << 18
 """From so many elements on, c leaves a cache of 1 MB between its clear and the sums, however long they are."""
-
-
 _FEWEST_ROWS = 3
 """Tiles of fewer rows wait for their loads."""
 

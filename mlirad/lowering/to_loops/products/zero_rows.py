@@ -1,4 +1,4 @@
-"""Skips rows of a product that only add zeros to their sums, as a tangent is zero there.
+"""Skips rows of a product that only add zeros, because a tangent is zero there.
 
 Reads: the rows of a product's first factor that a row of tiles reads. Writes: a test of them, around the loops over
 columns. Leaves: products that store their sums, and factors that are not tangents: 0 times inf is nan.
