@@ -7,7 +7,8 @@ times.
 * Arguments of a constructor that are one value, type or region each need no search for sequences.
 * Operands, results and regions by name are taken from their tuples directly.
 * Properties that only read a field are read in C, and a block's ops are walked by a generator.
-* The numbers of an array attribute, such as the sizes of operand segments, are unpacked once.
+* The numbers of an array attribute, such as the sizes of operand segments, are unpacked once, and equal arrays of
+  integers are one object.
 
 Reads and writes: methods of xDSL's operations, values, blocks and array attributes, once, when the package is imported.
 Leaves: what they do, including their errors.
@@ -17,11 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from operator import attrgetter
+from operator import attrgetter, index
 from types import NoneType
 from typing import Any
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, LocationAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, IntegerType, LocationAttr
 from xdsl.ir import Attribute, Block, BlockArgument, BlockOps, Operation, OpOperands, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation, OptionalDef, VarIRConstruct, operations
@@ -41,6 +42,7 @@ def create_quickly() -> None:
         (IRDLOperation, "__post_init__", _with_defaults),
         (Block, "_attach_op", _attached),
         (DenseArrayBase, "get_values", once(vars(DenseArrayBase)["get_values"])),
+        (DenseArrayBase, "from_list", staticmethod(_packed)),
         (SSAValues, "__getitem__", _item),
         (OpOperands, "__getitem__", _operand),
         (BeforeVariadicSingleAccessor, "__get__", _at_its_place),
@@ -137,6 +139,29 @@ def _with_defaults(self: IRDLOperation) -> None:
     for name, value in attributes:
         self.attributes.setdefault(name, value)
     Operation.__post_init__(self)  # xDSL's implicit builders replace it, to collect what is created
+
+
+_pack = DenseArrayBase.from_list
+_MOST_ARRAYS = 4096
+_arrays: dict[tuple[int, tuple[int, ...]], DenseArrayBase] = {}
+"""Arrays of integers, by their element type, which they keep alive, and their numbers."""
+
+
+def _packed(data_type: Any, data: Sequence[Any]) -> DenseArrayBase:
+    """`DenseArrayBase.from_list`."""
+    if data_type.__class__ is not IntegerType:
+        return _pack(data_type, data)  # 0.0 and -0.0 are equal
+    try:
+        key = id(data_type), tuple(map(index, data))
+    except TypeError:
+        return _pack(data_type, data)
+    found = _arrays.get(key)
+    if found is None:
+        found = _pack(data_type, key[1])
+        if len(_arrays) >= _MOST_ARRAYS:
+            _arrays.clear()
+        _arrays[key] = found
+    return found
 
 
 def _item(self: SSAValues, index: Any) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+
+import numpy as np
 import pytest
 from xdsl.builder import Builder
 from xdsl.dialects import arith, memref, scf, test
@@ -11,14 +14,17 @@ from xdsl.dialects.builtin import (
     FileLineColLoc,
     IndexType,
     IntAttr,
+    IntegerType,
     MemRefType,
     ModuleOp,
     StringAttr,
     f64,
+    i32,
     i64,
 )
 from xdsl.ir import Block, BlockArgument, Region
 from xdsl.ir.core import SSAValues
+from xdsl.utils.exceptions import VerifyException
 
 from mlirad.dialect.core.attributes import ints
 
@@ -104,6 +110,19 @@ def test_arrays_of_integers_are_unpacked_once() -> None:
     sizes = DenseArrayBase.from_list(i64, [3, -1, 2])
     assert sizes.get_values() == (3, -1, 2) and sizes.get_values() is sizes.get_values()
     assert ints(sizes) == (3, -1, 2) and DenseArrayBase.from_list(f64, [0.5]).get_values() == (0.5,)
+
+
+def test_equal_arrays_of_integers_are_one_object() -> None:
+    assert DenseArrayBase.from_list(i64, [3, -1]) is DenseArrayBase.from_list(i64, (np.int64(3), -1))
+    assert DenseArrayBase.from_list(i64, [3, 1]) != DenseArrayBase.from_list(i32, [3, 1])
+    assert DenseArrayBase.from_list(IntegerType(64), [3]) == DenseArrayBase.from_list(i64, [3])
+    negative, zero = DenseArrayBase.from_list(f64, [-0.0]), DenseArrayBase.from_list(f64, [0.0])
+    assert negative.data != zero.data
+    for wrong in ([1.0], [1 << 70]):
+        for _ in range(2):
+            with pytest.raises((struct.error, VerifyException, ValueError)):
+                DenseArrayBase.from_list(i64, wrong)
+        DenseArrayBase.from_list(i64, [1])
 
 
 def test_a_block_is_walked_while_it_changes() -> None:

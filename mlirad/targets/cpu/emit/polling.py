@@ -35,6 +35,8 @@ SMALL = 1 << 20
 # The work of a strip.
 STRIP = 1 << 14
 _SLOT = "%budget"
+_NOT_PLAIN = (scf.ForOp, scf.WhileOp, func.CallOp, *cost.MOVES)
+"""Ops whose work is more than that of one element. Most ops are others, so they are told apart by one check."""
 JOB = "%job"
 """In a task: the pool's identifier of the call that the task belongs to."""
 
@@ -47,7 +49,9 @@ def polling_of(function: func.FuncOp, ops: Sequence[Operation], called: set[str]
     # Backwards: the ops in a region come before the op itself.
     for op in reversed(ops):
         inside = work.pop(op, 0)
-        if isinstance(op, scf.ForOp | scf.WhileOp):
+        if not isinstance(op, _NOT_PLAIN):
+            inside += cost.of_op(op)
+        elif isinstance(op, scf.ForOp | scf.WhileOp):
             inside, is_watched = _loop(made, op, inside + 1, op in watched)
             if is_watched:
                 watched.add(op)
@@ -58,15 +62,13 @@ def polling_of(function: func.FuncOp, ops: Sequence[Operation], called: set[str]
                 if NATIVE in op.attributes:
                     made.moves.add(op)
                     watched.add(op)
-        elif isinstance(op, cost.MOVES):
+        else:
             moved = cost.of_move(op)
             if moved == inf:
                 made.moves.add(op)
                 watched.add(op)
             else:
                 inside = int(moved)
-        else:
-            inside += cost.of_op(op)
         parent = op.parent_op()
         assert parent is not None
         work[parent] += inside
