@@ -81,7 +81,11 @@ class PlannedProduct:
         has_32_registers = vector_bytes >= 64
         is_wide = is_blocked or (self.shared is None and windows is None and not is_on_stack(builder))
         self.vectors = vectors_of_tile(
-            size, self.lanes, has_32_registers=has_32_registers and is_wide, is_packed=is_blocked
+            size,
+            self.lanes,
+            has_32_registers=has_32_registers and is_wide,
+            is_packed=is_blocked,
+            is_shared=self.shared is not None,
         )
         self.rows = rows_of_tile(rows, self.vectors, has_32_registers=has_32_registers, is_packed=is_blocked)
         self.is_ragged = not isinstance(rows, int) or rows % self.rows != 0

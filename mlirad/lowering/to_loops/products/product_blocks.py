@@ -182,15 +182,20 @@ def _round_up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
-def vectors_of_tile(columns: Index, lanes: int, *, has_32_registers: bool, is_packed: bool) -> int:
+def vectors_of_tile(
+    columns: Index, lanes: int, *, has_32_registers: bool, is_packed: bool, is_shared: bool = False
+) -> int:
     """Adjacent vectors of c in a tile. With 4, a tile of 6 rows has 10 loads for 24 multiply-adds, and with 2, one of 8
     rows has 10 for 16. But columns must not leave a narrow panel at the end. Packed tiles of 8 rows and 3 vectors have
-    11 loads, and no more rows than a first-level cache has ways: rows a power of two apart all stay in it."""
+    11 loads, and no more rows than a first-level cache has ways: rows a power of two apart all stay in it. Tiles that
+    products share leave no rest of the columns, for which they would need another function."""
     if not isinstance(columns, int):
         return 2
     count = -(-columns // lanes)
-    if is_packed and has_32_registers and (count % 3 == 0 or count > 8):
+    if is_packed and has_32_registers and (count % 3 == 0 or (count > 8 and not is_shared)):
         return 3
+    if is_shared and count % 4:
+        return min(count, 2)
     return 4 if has_32_registers and (count % 4 == 0 or count > 8) else min(count, 2)
 
 
