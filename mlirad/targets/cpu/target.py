@@ -146,6 +146,7 @@ def _passes(make: Callable[[], list[ModulePass]]) -> Callable[[ModuleOp], Module
 def _linalg(fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.clean_up.carry_elements import CarryElements
     from mlirad.lowering.layouts.lay_out_arrays import LayOutArrays
+    from mlirad.lowering.layouts.repeat_broadcasts import RepeatBroadcasts
     from mlirad.lowering.planes.exchange_loops import ExchangeLoops
     from mlirad.lowering.to_linalg.accumulate_products import AccumulateProducts
     from mlirad.lowering.to_linalg.advance_checks import AdvanceChecks
@@ -158,7 +159,6 @@ def _linalg(fastmath: bool) -> list[ModulePass]:
     from mlirad.lowering.to_linalg.merge_nests import MergeNests
     from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
     from mlirad.lowering.to_linalg.read_written_slices import ReadWrittenSlices
-    from mlirad.lowering.to_linalg.repeat_broadcasts import RepeatBroadcasts
     from mlirad.lowering.to_linalg.widen_halves import WidenHalves
     from mlirad.lowering.windows.fold_windows import FoldWindows
     from mlirad.lowering.windows.overlap_algebra import MultiplyOverlaps
