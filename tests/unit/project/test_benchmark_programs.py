@@ -21,10 +21,10 @@ from mlirad.lowering.to_buffers.plan_arena import PlanArena
 NAMES = sorted(
     f"{folder}.{path.stem}" for folder in ("programs", "workloads") for path in (BENCHMARKS / folder).glob("[!_]*.py")
 )
-HELD_TOO = {"programs.vadv": 2, "workloads.hdiff": 3, "upwind": 1}
+HELD_TOO = {"programs.vadv": 1, "workloads.hdiff": 3, "workloads.lenet": 7, "upwind": 1}
 """Copies inside loops for another purpose than the tape, elements that are overwritten, or registers. `vadv` puts what
 it computes into a slice, and also reads it afterwards. Gradients of `hdiff` and `upwind` put sums into the slice that
-they belong to."""
+they belong to. Images of `lenet` are put into larger ones, with a border of zeros, and taken apart for pooling."""
 ORDINARY = ("wave", "upwind", "conjugate_gradients", "binomial_tree", "walks", "descent")
 """Programs of `ordinary_loops.py` whose loops are over arrays."""
 
@@ -81,19 +81,19 @@ def test_ordinary_loops_copy_for_known_purposes(name: str, monkeypatch: pytest.M
 
 
 def test_copies_have_purposes() -> None:
-    """A row that is also read later, elements that are overwritten, and what the reverse sweep needs."""
+    """A column that is also read later, elements that are overwritten, and what the reverse sweep needs."""
 
-    def rows(x, n):
-        a, every = x.copy(), np.zeros((n, 40))
+    def columns(x, n):
+        a, every = x.copy(), np.zeros((40, n))
         for i in range(n):
-            row = np.sin(a)
-            every[i] = row
-            a[1:] += row[:-1] * a[:-1]
+            column = np.sin(a)
+            every[:, i] = column
+            a[1:] += column[:-1] * a[:-1]
         return np.sum(every * every) + np.sum(a)
 
     arguments = np.linspace(0.0, 1.0, 40), 6
-    found = counted(mlirad.jit(rows), arguments)
+    found = counted(mlirad.jit(columns), arguments)
     assert found[Purpose.OTHER] == 1
     assert found[Purpose.ASIDE] == 1
     assert not found[Purpose.TAPE]
-    assert counted(mlirad.grad(rows), arguments)[Purpose.TAPE]
+    assert counted(mlirad.grad(columns), arguments)[Purpose.TAPE]
