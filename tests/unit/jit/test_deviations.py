@@ -688,7 +688,14 @@ def test_what_no_output_needs_is_not_multiplied() -> None:
     np.testing.assert_array_equal(g(np.array([0.0, 1.0])), [0.0, 1.0])
 
 
-@row("a matrix product or `einsum`")
+@row("a matrix product or `einsum` of an exactly zero tangent")
+def test_a_zero_tangent_times_an_infinite_factor_is_0_or_nan() -> None:
+    x, w = np.ones((3, 4)), np.full((4, 5), np.inf)
+    value, tangent = mlirad.jvp(lambda x, w: x @ w, (x, w), (np.zeros((3, 4)), np.zeros((4, 5))))
+    assert np.isinf(value).all() and ((tangent == 0.0) | np.isnan(tangent)).all()
+
+
+@row("a matrix product or `einsum` with infinite")
 def test_a_matrix_product_that_is_masked_afterwards() -> None:
     a, valid = np.array([[np.nan, 1.0], [2.0, 3.0]]), np.array([False, True])
     after = mlirad.grad(lambda w, a, valid: np.sum(np.where(valid, a @ w, 0.0)))
