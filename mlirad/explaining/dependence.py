@@ -85,7 +85,7 @@ def dependence(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Depen
     no answer for all of them.
     """
     function = plain(function)
-    with contextlib.suppress(ValueError):  # raised if nobody knows the parameters
+    with contextlib.suppress(ValueError):  # raised if the parameters are not known
         inspect.signature(function).bind(*args, **kwargs)
     leaves, structure = tree.flatten(copy.deepcopy((args, kwargs)))
     seeds = [np.zeros_like(leaf)[()] for leaf in leaves]

@@ -66,7 +66,7 @@ def example_call(subject: str, expressions: Sequence[str] = ()) -> tuple[Callabl
         inspect.signature(function).bind(*arguments)
     except TypeError as error:
         raise NoExample(f"{subject} cannot be called with these arguments: {error}") from None
-    except ValueError:  # a function whose parameters nobody knows
+    except ValueError:  # a function whose parameters are not known
         pass
     return function, arguments
 

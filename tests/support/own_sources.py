@@ -23,5 +23,5 @@ def trees() -> dict[Path, ast.Module]:
 
 @cache
 def nodes_of(tree: ast.AST) -> tuple[ast.AST, ...]:
-    """All nodes of a tree, the outer ones first. `ast.walk` looks for them anew each time."""
+    """All nodes of a tree, the outer ones first. `ast.walk` would look for them in each test."""
     return tuple(ast.walk(tree))

@@ -55,7 +55,7 @@ def of_parameters(caller: str, function: Callable[..., Any], given: Mapping[str,
         return options
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # a callable whose parameters nobody knows
+    except (TypeError, ValueError):  # a callable whose parameters are not known
         return options
     positional = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     if not any(each.kind is each.VAR_POSITIONAL for each in parameters):

@@ -66,7 +66,7 @@ def test_lengths(size: int) -> None:
 
 
 def blocks(z: Any, x: Any) -> Any:
-    """Blocks of which the last is shorter: the run knows how much of it is padding."""
+    """Blocks, with a shorter last one: only the run knows how much of it is padding."""
     total = np.zeros(5)
     for start in range(0, x.size, 3):
         of_real, of_complex = np.fft.rfft(x[start : start + 3], 5), np.fft.fft(z[start : start + 4], 3)

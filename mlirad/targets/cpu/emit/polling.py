@@ -36,7 +36,7 @@ SMALL = 1 << 20
 STRIP = 1 << 14
 _SLOT = "%budget"
 _NOT_PLAIN = (scf.ForOp, scf.WhileOp, func.CallOp, *cost.MOVES)
-"""Ops whose work is more than that of one element. Most ops are others, so they are told apart by one check."""
+"""Ops that work on more than one element. Most ops are none of these, and need only this one check."""
 JOB = "%job"
 """In a task: the pool's identifier of the call that the task belongs to."""
 
