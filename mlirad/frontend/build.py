@@ -52,6 +52,7 @@ from mlirad.process_setting import ProcessSetting
 from mlirad.requests.python_functions import name_of, plain
 from mlirad.requests.request import definition_of, parameters_of
 from mlirad.signature import Signature
+from mlirad.xdsl_support.traversal import defining_block
 
 _NONE: Mapping[Any, type[NdOp]] = {}
 # An abstract interpreter recurses as deeply as the program nests, unrolled iterations included.
@@ -323,6 +324,5 @@ class Build:
         """Whether an array's contents can be read at the end. A certain error in an inner block makes them
         unreadable."""
         store = self.context.state.store
-        owners = [store[each.cell].value.owner for each in array.alternatives]
-        blocks = (owner if isinstance(owner, Block) else owner.parent_block() for owner in owners)
-        return array.selector is None and all(block is self.block for block in blocks)
+        values = [store[each.cell].value for each in array.alternatives]
+        return array.selector is None and all(defining_block(value) is self.block for value in values)

@@ -5,10 +5,11 @@ Reads: any IR. Writes: nothing. Leaves: everything. xDSL's own walks are nested 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, TypeVar
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 _Op = TypeVar("_Op", bound=Operation)
 
@@ -21,6 +22,19 @@ def ops_of(block: Block) -> list[Operation]:
         found.append(op)
         op = op.next_op
     return found
+
+
+def defining_block(value: SSAValue) -> Block | None:
+    """The block whose argument the value is, or that has the op whose result it is."""
+    owner = value.owner
+    return owner if isinstance(owner, Block) else owner.parent
+
+
+def blocks_around(block: Block | None) -> Iterator[Block]:
+    """The block and those around it, the innermost first."""
+    while block is not None:
+        yield block
+        block = block.parent_block()
 
 
 def ops_inside(op: Operation) -> list[Operation]:

@@ -18,6 +18,7 @@ from mlirad.dialect.core.expr import Expr, building, constant, full, insert
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast
 from mlirad.frontend.values.nep50 import LARGEST_EXACT
+from mlirad.xdsl_support.traversal import blocks_around, defining_block
 
 # A value of one side: an expression of that side, a number, or None if any value will do.
 Operand = Expr | int | float | bool | None
@@ -39,13 +40,7 @@ class Column:
 
 def is_inside(value: SSAValue, block: Block) -> bool:
     """Whether a value is defined in a block, or in a region nested in it."""
-    owner = value.owner
-    current = owner if isinstance(owner, Block) else owner.parent_block()
-    while current is not None:
-        if current is block:
-            return True
-        current = current.parent_block()
-    return False
+    return any(each is block for each in blocks_around(defining_block(value)))
 
 
 @dataclass

@@ -35,7 +35,7 @@ from mlirad.lowering.clean_up import algebra, array_algebra
 from mlirad.lowering.clean_up.algebra import Rule, Rules, general_rules, simpler
 from mlirad.lowering.rewriting import erase, in_place_of, replace, splice
 from mlirad.xdsl_support.effects import is_terminator, only_computes
-from mlirad.xdsl_support.traversal import ops_inside
+from mlirad.xdsl_support.traversal import defining_block, ops_inside
 
 _IDENTITIES: Rules = {**algebra.RULES, **array_algebra.RULES}
 
@@ -296,8 +296,7 @@ def _choice(work: _Worklist, op: scf.IfOp, pair: tuple[SSAValue, SSAValue]) -> S
 
 
 def _is_local(value: SSAValue, op: scf.IfOp) -> bool:
-    owner = value.owner
-    block = owner if isinstance(owner, Block) else owner.parent
+    block = defining_block(value)
     return block is not None and block.parent_op() is op
 
 

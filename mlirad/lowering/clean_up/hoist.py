@@ -26,7 +26,7 @@ from mlirad.dialect.core.effect_table import Verb, may
 from mlirad.dialect.core.intervals import Interval
 from mlirad.dialect.core.op import NdOp, read_subset
 from mlirad.dialect.core.subset import Range, Subset
-from mlirad.xdsl_support.traversal import ops_of
+from mlirad.xdsl_support.traversal import defining_block, ops_of
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,7 @@ class _Levels:
             destination.parent.insert_op_before(op, destination)
 
     def _level(self, value: SSAValue) -> int:
-        owner = value.owner
-        block = owner if isinstance(owner, Block) else owner.parent
+        block = defining_block(value)
         assert block is not None
         return self.of_block[block]
 

@@ -28,7 +28,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, insert, located
 from mlirad.lowering.rewriting import replace, splice
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
-from mlirad.xdsl_support.traversal import find, ops_inside, ops_of
+from mlirad.xdsl_support.traversal import blocks_around, defining_block, find, ops_inside, ops_of
 
 MOST_COPIED = 64
 """The most ops that are copied in all. They cost about as much as a few calls."""
@@ -219,10 +219,7 @@ class _Step:
         return [value for value in dict.fromkeys(used) if not self._is_inside(value)]
 
     def _is_inside(self, value: SSAValue) -> bool:
-        block = value.owner if isinstance(value.owner, Block) else value.owner.parent
-        while block is not None and block is not self.block:
-            block = block.parent_block()
-        return block is not None
+        return any(block is self.block for block in blocks_around(defining_block(value)))
 
     def separate(self) -> func.FuncOp:
         """Make a function of the step, and inline the rest of the function in it."""

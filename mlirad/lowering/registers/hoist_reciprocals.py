@@ -12,12 +12,13 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf, vector
 from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.dialects.utils.fast_math import FastMathFlag
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.dialect.core.attributes import dense
 from mlirad.dialect.core.expr import insert
 from mlirad.lowering.rewriting import erase, in_place_of, replace
+from mlirad.xdsl_support.traversal import defining_block
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def _may_multiply(op: arith.DivfOp) -> bool:
 
 def _outermost_without(value: SSAValue, op: Operation) -> Operation | None:
     """The outermost loop around `op` in which `value` is not defined; None if the innermost loop defines it."""
-    made = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    made = defining_block(value)
     found, block = None, op.parent
     while block is not None and block is not made:
         parent = block.parent_op()

@@ -30,6 +30,7 @@ from mlirad.targets.python.python_statements import (
     values_in,
 )
 from mlirad.targets.python.writer import FunctionWriter, copied, is_exact_type, python_name
+from mlirad.xdsl_support.traversal import blocks_around, defining_block
 
 
 def _enter(writer: FunctionWriter, op: scf.ForOp | scf.WhileOp, shift: int) -> list[int]:
@@ -250,9 +251,4 @@ VISITS: Mapping[type[Operation], Callable[[FunctionWriter, Any], None]] = {
 
 def _is_before(value: SSAValue, op: Operation) -> bool:
     """Whether a value is defined outside the regions of an op."""
-    block = value.owner if isinstance(value.owner, Block) else value.owner.parent
-    while block is not None:
-        if block.parent_op() is op:
-            return False
-        block = block.parent_block()
-    return True
+    return all(block.parent_op() is not op for block in blocks_around(defining_block(value)))

@@ -17,7 +17,7 @@ from mlirad.analysis.integers import constant_interval, integer_of, linear_form
 from mlirad.analysis.loops import Loop, LoopOp, branches, carry_number, yields
 from mlirad.dialect.core import types
 from mlirad.dialect.core.intervals import Interval, LinearForm, Values
-from mlirad.xdsl_support.traversal import ops_inside
+from mlirad.xdsl_support.traversal import defining_block, ops_inside
 
 _FAR = 2**57
 """No loop makes more trips in a lifetime, and no array has more elements."""
@@ -132,7 +132,8 @@ class Counting:
             if form is None or abs(form.terms.get(index, 0)) != 1:
                 continue
             rest = form.without(index)
-            is_known = all(_block(atom) not in inside and abs(factor) == 1 for atom, factor in rest.terms.items())
+            are_outside = all(defining_block(atom) not in inside for atom in rest.terms)
+            is_known = are_outside and all(abs(factor) == 1 for factor in rest.terms.values())
             if is_known and len(rest.terms) < 3 and abs(rest.constant) < 2**31:
                 found[op.results[0]] = form
 
@@ -161,7 +162,3 @@ class Counting:
         if rest.number is None or not -(2**31) < rest.number <= 0 or self.interval(loop.lb).low < 0:
             return None
         return LinearForm(rest.number, {end: 1, index: -1})
-
-
-def _block(value: SSAValue) -> Block | None:
-    return value.owner if isinstance(value.owner, Block) else value.owner.parent
