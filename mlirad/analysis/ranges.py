@@ -17,13 +17,18 @@ from xdsl.ir import SSAValue
 
 from mlirad.analysis.constants import constant_int
 from mlirad.analysis.integers import constant_interval, has_64_bits, interval_of_type
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, insertion_point
 from mlirad.dialect.core.intervals import HIGHEST, LOWEST, Integer, Interval, LinearForm, Sum, Values
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.overflow import FitsOp
+from mlirad.xdsl_support.traversal import blocks_around, defining_block
 
 # How many substitutions a proof may try, and how many known inequalities: proofs take bounded time.
 _EFFORT = 48
 _FACTS = 6
+# A sum of so many terms is cheaper to compute than to divide another one.
+_TERMS = 2
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,21 @@ class Ranges:
             else:
                 self.sums[value] = LinearForm(number)
         return self.sums[value]
+
+    def value_of(self, total: Values) -> SSAValue | None:
+        """A value that equals a sum where ops are emitted now: one that is known there, or else a new one of at most
+        two terms."""
+        scopes = set(blocks_around(insertion_point().block))
+        for value, sum_ in self.sums.items():
+            if sum_ == total and defining_block(value) in scopes:
+                return value
+        if len(total.terms) > _TERMS or any(defining_block(atom) not in scopes for atom in total.terms):
+            return None
+        result: Expr = constant(total.constant, types.I64)
+        for atom, coefficient in total.terms.items():
+            result = result + (Expr(atom) if coefficient == 1 else Expr(atom) * coefficient)
+        self.sums[result.value] = total
+        return result.value
 
     def interval(self, value: SSAValue) -> Interval:
         return self.interval_of(self.sum_of(value)) if has_64_bits(value.type) else constant_interval(value)

@@ -120,6 +120,13 @@ class LinearForm(Generic[Atom]):
     def shifted(self, by: int) -> LinearForm[Atom]:
         return LinearForm(self.constant + by, self.terms)
 
+    def floor_divided(self, divisor: int) -> LinearForm[Atom] | None:
+        """The form divided by a positive number and rounded down, if that divides all its coefficients."""
+        if any(coefficient % divisor for coefficient in self.terms.values()):
+            return None
+        terms = {atom: coefficient // divisor for atom, coefficient in self.terms.items()}
+        return LinearForm(self.constant // divisor, terms)
+
     def without(self, atom: Atom) -> LinearForm[Atom]:
         return LinearForm(self.constant, {other: own for other, own in self.terms.items() if other is not atom})
 
@@ -172,6 +179,10 @@ class Proofs(Protocol):
 
     def sum_of(self, value: SSAValue) -> Values:
         """The exact number of a value, as a form of earlier values."""
+        ...
+
+    def value_of(self, total: Values) -> SSAValue | None:
+        """A value that equals a form where ops are emitted now: a known one, or else a new one of few ops."""
         ...
 
     def interval(self, value: SSAValue) -> Interval: ...

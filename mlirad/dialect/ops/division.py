@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math as pymath
+from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.core import intervals, types
-from mlirad.dialect.core.expr import Expr, emit
-from mlirad.dialect.core.intervals import Integer, Interval
+from mlirad.dialect.core.expr import Expr, constant, emit
+from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.scalars import choose, compare, number, scalar_op
 from mlirad.dialect.ops.elementwise import BinaryOp
@@ -26,6 +27,12 @@ class FloorDivOp(BinaryOp):
 
     def integer(self, *operands: Interval) -> Integer:
         return intervals.floor_quotient(*operands)
+
+    def simplified(self, proofs: Proofs) -> Sequence[SSAValue] | None:
+        """(2 * n + 3) // 2 is n + 1."""
+        quotient = _linear_quotient(self, proofs)
+        value = None if quotient is None else proofs.value_of(quotient)
+        return None if value is None else [value]
 
     def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[None, None]:
         return None, None
@@ -44,6 +51,12 @@ class ModOp(BinaryOp):
 
     def integer(self, *operands: Interval) -> Integer:
         return intervals.remainder(*operands)
+
+    def simplified(self, proofs: Proofs) -> Sequence[SSAValue] | None:
+        """(2 * n + 3) % 2 is 1."""
+        if _linear_quotient(self, proofs) is None:
+            return None
+        return [constant(proofs.sum_of(self.x).constant % proofs.interval(self.y).low, types.I64).value]
 
     def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         return g, -(g * emit(FloorDivOp, x, y))
@@ -72,6 +85,14 @@ class FmodOp(BinaryOp):
             return choose(by_zero, zero, scalar_op(arith.RemUIOp, x, choose(by_zero, one, y)))
         _, divisor = _divisor(y, by_zero, one)
         return scalar_op(arith.RemSIOp, x, divisor)
+
+
+def _linear_quotient(op: FloorDivOp | ModOp, proofs: Proofs) -> Values | None:
+    """The quotient of two i64, rounded down, if it is a linear form of earlier values."""
+    if op.result.type != types.I64:
+        return None
+    divisor = proofs.interval(op.y).number
+    return None if divisor is None or divisor < 1 else proofs.sum_of(op.x).floor_divided(divisor)
 
 
 def _integer_quotient(x: SSAValue, y: SSAValue, unsigned: bool) -> SSAValue:

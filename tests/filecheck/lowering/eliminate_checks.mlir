@@ -326,3 +326,35 @@ func.func @counted(%n: i64, %m: i64) -> (tensor<?xi64>, tensor<?xi64>, tensor<7x
   %f = nd.check_indices %e, %size {axis = 0 : i64} : tensor<7xi64>
   func.return %b, %d, %f : tensor<?xi64>, tensor<?xi64>, tensor<7xi64>
 }
+
+// A number that divides all coefficients of a sum leaves a sum, which may be known already, and a known remainder.
+// CHECK-LABEL: func.func @halved
+// CHECK:         %j = nd.add %i, %c1
+// CHECK-NOT:     nd.floordiv
+// CHECK-NOT:     nd.mod
+// CHECK:         %[[ONE:.*]] = nd.constant {value = 1 : i64}
+// CHECK:         %[[SUM:.*]] = nd.add %s, %j
+// CHECK:         nd.add %[[SUM]], %[[ONE]]
+// CHECK:         nd.floordiv %{{.*}}, %c2
+// CHECK:         func.return
+func.func @halved(%start: i64) -> i64 {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %c2 = nd.constant {value = 2 : i64} : i64
+  %c3 = nd.constant {value = 3 : i64} : i64
+  %n = nd.constant {value = 100 : i64} : i64
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %start) -> (i64) : i64 {
+    %j = nd.add %i, %c1 : i64
+    %twice = nd.mul %i, %c2 : i64
+    %more = nd.add %twice, %c3 : i64
+    %half = nd.floordiv %more, %c2 : i64
+    %rest = nd.mod %more, %c2 : i64
+    %0 = nd.add %s, %half : i64
+    %1 = nd.add %0, %rest : i64
+    %odd = nd.mul %i, %c3 : i64
+    %unknown = nd.floordiv %odd, %c2 : i64
+    %2 = nd.add %1, %unknown : i64
+    scf.yield %2 : i64
+  }
+  func.return %r : i64
+}
