@@ -1,7 +1,7 @@
 """Merges loop nests over the same points, if one reads what another reads or writes, into one with several results.
 
 Reads and writes: `linalg.generic` on tensors, and the order of the ops around them. Leaves: nests of products, of
-unknown sizes, of transposed operands, and nests that would become scalar loops.
+transposed operands, of unknown sizes that may differ, and nests that would become scalar loops.
 
 The merged nest takes the later nest's position, and users of the earlier nest's results move behind it. This is refused
 if an array would be overwritten before a nest has read it, which would need a copy. An array that only nests of the

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from mlirad.analysis.memory import is_empty
@@ -22,6 +23,8 @@ _MOST_OUTPUTS = 6
 _MOST_ARRAYS = 14
 """The arrays that one nest may traverse: processors track about sixteen streams."""
 _MOST_OPS = 256
+Size = int | SSAValue | tuple[SSAValue, int]
+"""A number, the value that gives it, or an array and the axis that has it."""
 _LONG = 16
 """From this length on, the innermost loop fills vectors by itself; a shorter one must be merged with its neighbour."""
 
@@ -31,7 +34,7 @@ class MergeableNest:
     """A generic. sizes: of its loops. maps: of its operands. reduced: the loops that its results lack."""
 
     op: GenericOp
-    sizes: tuple[int, ...]
+    sizes: tuple[Size, ...]
     maps: tuple[Dims, ...]
     reduced: frozenset[int]
     body: Body
@@ -64,14 +67,13 @@ def mergeable(op: Operation) -> MergeableNest | None:
     if any(result.first_use is None for result in op.results):
         return None
     maps = [_dims(attribute.data) for attribute in op.indexing_maps.data]
-    sizes: dict[int, int] = {}
+    sizes: dict[int, Size] = {}
     for value, dims in zip(op.operands, maps, strict=True):
         if dims is None:
             return None
-        if isinstance(value.type, TensorType):
-            sizes.update(zip(dims, value.type.get_shape(), strict=True))
+        sizes.update((loop, _size(value, axis)) for axis, loop in enumerate(dims))
     loops = len(op.iterator_types.data)
-    if loops == 0 or len(sizes) < loops or any(size < 1 for size in sizes.values()):
+    if loops == 0 or len(sizes) < loops or 0 in sizes.values():
         return None
     found = [dims for dims in maps if dims is not None]
     written = found[len(op.inputs) :]
@@ -91,6 +93,24 @@ def mergeable(op: Operation) -> MergeableNest | None:
     if pick_of(body, range(loops), varying[: len(op.inputs)], varying[len(op.inputs) :]) is not None:
         return None  # alone it reads only one element of each row
     return MergeableNest(op, tuple([sizes[d] for d in range(loops)]), tuple(found), reduced, body)
+
+
+def _size(array: SSAValue, axis: int) -> Size:
+    """The size of an array along an axis: equal ones are the same size."""
+    shape = array.type.get_shape() if isinstance(array.type, TensorType) else ()
+    if shape[axis] != DYNAMIC_INDEX:
+        return shape[axis]
+    made = array.owner
+    if isinstance(made, FillOp | GenericOp) and isinstance(array, OpResult):
+        return _size(made.outputs[array.index], axis)
+    unknown = shape[:axis].count(DYNAMIC_INDEX)
+    if isinstance(made, tensor.EmptyOp):
+        size = made.dynamic_sizes[unknown]
+    elif isinstance(made, tensor.ExtractSliceOp) and made.source.type.get_num_dims() == len(shape):
+        size = made.sizes[unknown]
+    else:
+        return array, axis
+    return size.owner.input if isinstance(size.owner, arith.IndexCastOp) else size
 
 
 def _dims(map: AffineMap) -> Dims | None:
@@ -124,7 +144,13 @@ class NestGroup:
         if len({each.is_in_order for each in (*self.nests, nest) if each.reduced}) > 1:
             return False  # lanes hold partial results of only some of them
         layouts = [each.layout for each in (*self.nests, nest)]
-        if len(nest.sizes) > 1 and nest.sizes[-1] < _LONG and any(each != layouts[0] for each in layouts):
+        last = nest.sizes[-1]
+        if (
+            len(nest.sizes) > 1
+            and isinstance(last, int)
+            and last < _LONG
+            and any(each != layouts[0] for each in layouts)
+        ):
             return False
         if not self._has_all_loops((*self.nests, nest)):
             return False

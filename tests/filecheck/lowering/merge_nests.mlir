@@ -97,6 +97,21 @@ func.func public @no_other_array(%m: i1) -> i64 {
   func.return %2 : i64
 }
 
+// Arrays whose lengths are one value known only at run time, and one that may have another length.
+// CHECK-LABEL: func.func public @unknown_lengths
+// CHECK:         linalg.generic {{.*}} ins(%{{.*}}) outs(%{{.*}}, %{{.*}} : tensor<?xf64>, tensor<f64>)
+// CHECK:         linalg.generic {{.*}} outs(%{{.*}} : tensor<?xf64>)
+// CHECK:         func.return
+func.func public @unknown_lengths(%x: tensor<64xf64>, %n: i64, %m: i64) -> (tensor<?xf64>, f64, tensor<?xf64>) {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %a = nd.extract_slice %x[%c0][%n] {sizes = array<i64: -1>, strides = array<i64: 1>} : tensor<64xf64> -> tensor<?xf64>
+  %b = nd.extract_slice %x[%c0][%m] {sizes = array<i64: -1>, strides = array<i64: 1>} : tensor<64xf64> -> tensor<?xf64>
+  %y = nd.sin %a : tensor<?xf64>
+  %s = nd.sum %y {axes = array<i64: 0>} : tensor<?xf64> to f64
+  %z = nd.cos %b : tensor<?xf64>
+  func.return %y, %s, %z : tensor<?xf64>, f64, tensor<?xf64>
+}
+
 // A nest that takes one element of each row stays apart from one that sums the rows: alone it need not go along them.
 
 // CHECK-LABEL: func.func @picked
