@@ -89,7 +89,7 @@ class Operand:
 
     def is_spaced(self, dimension: int) -> bool:
         """Whether a dimension has every second element in memory, or neighbours backwards: vectors of neighbours are
-        read and shuffled."""
+        shuffled."""
         is_plain = not isinstance(self.element, ComplexType) and itemsize(self.element) >= 4
         return is_plain and self.step(dimension) in (2, -1)
 

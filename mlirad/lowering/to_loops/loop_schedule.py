@@ -26,6 +26,8 @@ _CHEAP_UNROLL = 4
 """Only rows of cheap elements are reduced side by side: those with so many vectors of partial sums."""
 _SUMS, _SUMS_WIDE = 8, 16
 """The vectors of partial sums that are held, half of the 16 registers of narrower vectors and of the 32 of 64 bytes."""
+_LONG_ROW = 64
+"""From this length on, the elements of a row that a loop soon reads again have left the queue of stores."""
 TILE = 16
 """Elements of a strip: a transposing loop accesses this many elements of a row before it turns to the next."""
 
@@ -167,14 +169,15 @@ def _has_masks(element: Attribute) -> bool:
 
 def _vector_dimension(nest: Nest, body: Body, schedule: Schedule) -> int | None:
     """The best dimension to fill vectors along: without gathers and scatters, then long, then not reduced, then
-    innermost. Only functions pay for lanes that are read or written one by one; shuffled vectors always pay."""
+    innermost. Only functions pay for lanes that are read or written one by one; shuffled vectors pay always, but for
+    reads of nests that reduce."""
     best: tuple[tuple[int, ...], int] | None = None
     for rank, d in enumerate(schedule.order):
         if d in schedule.reduced and None in schedule.combiners:
             continue
         if d in schedule.reduced[:-1] and _is_in_order(schedule.combiners):
             continue
-        scatters = sum(d in out.dimensions and not out.is_unit(d) for out in nest.outputs)
+        scatters = sum(d in out.dimensions and not _has_vectors(nest, out, d) for out in nest.outputs)
         if scatters and (schedule.accumulated or body.cost < _HEAVY):
             continue
         gathered = [operand for operand in nest.inputs if d in operand.dimensions and not operand.is_unit(d)]
@@ -187,6 +190,13 @@ def _vector_dimension(nest: Nest, body: Body, schedule: Schedule) -> int | None:
         if best is None or score > best[0]:
             best = score, d
     return best[1] if best else None
+
+
+def _has_vectors(nest: Nest, out: Operand, dimension: int) -> bool:
+    """Whether vectors are written along a dimension. In short rows, the loads that soon follow a masked store wait."""
+    size = nest.sizes[dimension]
+    is_long = not isinstance(size, int) or size >= _LONG_ROW
+    return out.is_unit(dimension) or (is_long and out.is_spaced(dimension))
 
 
 def _strip(nest: Nest, schedule: Schedule) -> tuple[int, int] | None:

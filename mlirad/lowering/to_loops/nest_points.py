@@ -101,30 +101,50 @@ class PointEmitter:
     def _shuffled(self, operand: Operand, v: int, *, is_masked: bool) -> SSAValue:
         """Read every second element from two vectors of neighbours, or neighbours backwards, and nothing beyond them:
         that may be no memory of the array."""
+        builder, lanes = self.builder, self.schedule.lanes
+        read = [
+            builder.load(*self._neighbours(operand, v, place), lanes, mask)
+            for place, mask in self._vectors_of(operand, v, is_masked=is_masked)
+        ]
+        order = range(0, 2 * lanes, 2) if len(read) == 2 else range(lanes - 1, -1, -1)
+        return builder.op(vector.ShuffleOp, [read[0], read[-1]], read[0].type, mask=integers(*order))
+
+    def _spread(self, value: SSAValue, operand: Operand, v: int, *, is_masked: bool) -> None:
+        """Write every second element into two vectors of neighbours, without those between, or neighbours backwards."""
+        builder, lanes = self.builder, self.schedule.lanes
+        vectors = self._vectors_of(operand, v, is_masked=is_masked)
+        for number, (place, mask) in enumerate(vectors):
+            order: Sequence[int] = range(lanes - 1, -1, -1)
+            if len(vectors) == 2:
+                order = [(number * lanes + lane) // 2 for lane in range(lanes)]
+                written = builder.lanes_constant([int(lane % 2 == 0) for lane in range(lanes)], i1)
+                mask = written if mask is None else builder.op(arith.AndIOp, [written, mask], written.type)
+            moved = builder.op(vector.ShuffleOp, [value, value], value.type, mask=integers(*order))
+            builder.store(moved, *self._neighbours(operand, v, place), mask)
+
+    def _vectors_of(self, operand: Operand, v: int, *, is_masked: bool) -> list[tuple[Index, SSAValue | None]]:
+        """The vectors of neighbours in which the lanes are: where each begins along v, and the mask of those between
+        the first lane and the last."""
         builder, first, lanes = self.builder, self.subscripts[v], self.schedule.lanes
         count = builder.minimum(builder.subtract(self.nest.sizes[v], first), lanes) if is_masked else lanes
         if operand.step(v) == 2:
             length = builder.subtract(builder.multiply(count, 2), 1)
-            low = self._neighbours(operand, v, first, builder.mask(length, lanes))
             middle, rest = builder.add(first, lanes // 2), builder.subtract(length, lanes)
-            high, order = self._neighbours(operand, v, middle, builder.mask(rest, lanes)), range(0, 2 * lanes, 2)
-        else:
-            mask = None
-            if is_masked:
-                ones, missing = builder.number(1, vector_of(i1, lanes)), builder.subtract(lanes, count)
-                mask = builder.op(arith.XOrIOp, [ones, builder.mask(missing, lanes) or ones], ones.type)
-            low = high = self._neighbours(operand, v, builder.add(first, lanes - 1), mask)
-            order = range(lanes - 1, -1, -1)
-        self.subscripts[v] = first
-        return builder.op(vector.ShuffleOp, [low, high], low.type, mask=integers(*order))
+            return [(first, builder.mask(length, lanes)), (middle, builder.mask(rest, lanes))]
+        mask = None
+        if is_masked:
+            ones, missing = builder.number(1, vector_of(i1, lanes)), builder.subtract(lanes, count)
+            mask = builder.op(arith.XOrIOp, [ones, builder.mask(missing, lanes) or ones], ones.type)
+        return [(builder.add(first, lanes - 1), mask)]
 
-    def _neighbours(self, operand: Operand, v: int, place: Index, mask: SSAValue | None) -> SSAValue:
-        """Elements beside one another in memory, from the one at a place along a dimension on."""
-        builder, lanes = self.builder, self.schedule.lanes
-        self.subscripts[v] = place
+    def _neighbours(self, operand: Operand, v: int, place: Index) -> tuple[SSAValue, Sequence[Index]]:
+        """Where elements beside one another in memory are, from the one at a place along a dimension on."""
+        first, self.subscripts[v] = self.subscripts[v], place
+        found = self._place(operand)
+        self.subscripts[v] = first
         if operand.strides[-1] == 1:
-            return builder.load(operand.value, self._place(operand), lanes, mask)
-        return builder.load(view_from(builder, operand.value, self._place(operand), (lanes,), (1,)), [0], lanes, mask)
+            return operand.value, found
+        return view_from(self.builder, operand.value, found, (self.schedule.lanes,), (1,)), [0]
 
     def _gather(self, operand: Operand, v: int, *, is_masked: bool) -> SSAValue:
         """Read lanes one by one; those past the end read the last element again."""
@@ -146,6 +166,8 @@ class PointEmitter:
             self.builder.store(value, operand.value, self._place(operand))
         elif operand.is_unit(v):
             self.builder.store(value, operand.value, self._place(operand), mask)
+        elif operand.is_spaced(v) and self.schedule.lanes > 1:
+            self._spread(value, operand, v, is_masked=mask is not None)
         else:
             self._scatter(value, operand, v, is_masked=mask is not None)
 

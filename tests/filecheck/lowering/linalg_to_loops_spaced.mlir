@@ -36,3 +36,30 @@ func.func @backwards(%x: memref<?xf64, strided<[-1], offset: ?>>, %y: memref<?xf
   }
   func.return
 }
+
+// Every second element of a long row is written into two vectors of neighbours, without those between. In a short row,
+// which is soon read again, elements are written one by one.
+// CHECK-LABEL: func.func @write_every_second
+// CHECK:         %[[EVEN:.*]] = arith.constant dense<[true, false, true, false, true, false, true, false]>
+// CHECK:         %[[LOW:.*]] = vector.shuffle %[[V:.*]], %[[V]] [0, 0, 1, 1, 2, 2, 3, 3]
+// CHECK:         vector.maskedstore %y[%{{.*}}], %[[EVEN]], %[[LOW]]
+// CHECK:         %[[NEEDED:.*]] = arith.andi %[[EVEN]], %{{.*}}
+// CHECK:         %[[HIGH:.*]] = vector.shuffle %[[V]], %[[V]] [4, 4, 5, 5, 6, 6, 7, 7]
+// CHECK:         vector.maskedstore %y[%{{.*}}], %[[NEEDED]], %[[HIGH]]
+// CHECK:         memref.store %{{.*}}, %z
+// CHECK:         func.return
+func.func @write_every_second(%x: memref<64xf32>, %y: memref<128xf32>, %s: memref<8xf32>, %z: memref<16xf32>) {
+  linalg.generic {
+    indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i * 2)>], iterator_types = ["parallel"]
+  } ins(%x : memref<64xf32>) outs(%y : memref<128xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  }
+  linalg.generic {
+    indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i * 2)>], iterator_types = ["parallel"]
+  } ins(%s : memref<8xf32>) outs(%z : memref<16xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  }
+  func.return
+}
