@@ -41,8 +41,9 @@ from mlirad.dialect.core.expr import building, emitting, insert, located
 from mlirad.dialect.core.scalars import number
 from mlirad.lowering.rewriting import erase
 from mlirad.targets.ascend.emit.virtual import BLOCKS
+from mlirad.targets.ascend.hivm.choosing_instructions import VCmpOp
 from mlirad.targets.ascend.hivm.cube_instructions import MmadL1Op
-from mlirad.targets.ascend.hivm.elementwise_instructions import VCastOp, VCmpOp, VNotOp
+from mlirad.targets.ascend.hivm.elementwise_instructions import VCastOp, VNotOp
 from mlirad.targets.ascend.hivm.hivm_attributes import CompareMode, ReduceKind, RoundMode
 from mlirad.targets.ascend.hivm.instruction import element_dtype, integers
 from mlirad.targets.ascend.hivm.rearranging_instructions import VBrcOp, VReduceOp

@@ -310,7 +310,7 @@ def writes_shared(x, y):
         (lambda: mlirad.vmap(looped)(X, 2.0), "argument 1 of looped is a Python float, which has no axis 0"),
         (lambda: mlirad.vmap(looped)(X, np.eye(3)), "one argument has 5 lanes, and another one 3"),
         (lambda: mlirad.vmap(looped, in_axes=(2, None))(X, X), "argument 0 of looped has 2 axes, and no axis 2"),
-        (lambda: mlirad.vmap(looped, in_axes=(0,))(X, X), "in_axes of looped has 1 items for 2 arguments"),
+        (lambda: mlirad.vmap(looped, in_axes=(0,))(X, X), "in_axes of looped has 1 item for 2 arguments"),
         (lambda: mlirad.vmap(looped, in_axes=None)(X, X), "no argument of looped has lanes"),
         (
             lambda: mlirad.vmap(looped, in_axes=([0, 1], None))(X, X),

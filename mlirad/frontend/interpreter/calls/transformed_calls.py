@@ -20,6 +20,7 @@ from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend.interpreter import dispatch, outside_objects, storage
 from mlirad.frontend.interpreter.calls.outlining import outline, plain_results, value_trees
 from mlirad.frontend.interpreter.calls.transforms import (
+    accumulate_requests,
     derivative_requests,
     jacobian_requests,
     linear_requests,
@@ -74,7 +75,7 @@ def make_transformed(context: Context, transform: Any, args: Sequence[Value], kw
     if transform is Vmap:
         return vmap_requests.vmap_of(context, args, kwargs)
     if transform is Accumulate:
-        return vmap_requests.accumulate_of(context, args, kwargs)
+        return accumulate_requests.accumulate_of(context, args, kwargs)
     for name in kwargs:
         if name not in _OPTIONS:
             raise DTypeError(
@@ -124,7 +125,7 @@ def call_transformed(context: Context, function: Transformed, args: Sequence[Val
         case Vmap() as request:
             return vmap_requests.call_of_lanes(context, inner, request, args, kwargs)
         case Accumulate() as request:
-            return vmap_requests.call_of_parts(context, inner, request, args, kwargs)
+            return accumulate_requests.call_of_parts(context, inner, request, args, kwargs)
         case Checkpoint():
             return _call_of_checkpointed(context, inner, args, kwargs)
     raise context.refusal(f"the transform {type(function.request).__name__} is not compiled")

@@ -12,6 +12,7 @@ from typing import TypeVar
 from xdsl.ir import Attribute, Dialect, Operation
 
 from mlirad.targets.ascend.hivm import (
+    choosing_instructions,
     cube_instructions,
     cube_intrinsics,
     elementwise_instructions,
@@ -41,6 +42,7 @@ def _defined(kind: type[_Kind], dialect: str, *modules: ModuleType) -> list[type
 _INSTRUCTIONS = (
     transfers,
     elementwise_instructions,
+    choosing_instructions,
     rearranging_instructions,
     synchronisation,
     cube_instructions,

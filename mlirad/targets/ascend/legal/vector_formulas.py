@@ -11,14 +11,25 @@ magnitude. The coefficients are Chebyshev fits of our own.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mlirad.dialect.core.expr import Expr, Number, apply, where, zeros_like
+from mlirad.dialect.core.expr import Expr, where
 from mlirad.library import primitives
+from mlirad.targets.ascend.legal.error_function_formulas import erf, erfc, erfcx
+from mlirad.targets.ascend.legal.formula_parts import (
+    abs_,
+    is_negative,
+    maximum,
+    minimum,
+    polynomial,
+    product,
+    with_sign_of,
+)
+from mlirad.targets.ascend.legal.remainder_formulas import copysign, floor_divide, fmod, mod, modf
 
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 
@@ -31,14 +42,6 @@ _ATAN = (
     *(0.07051899474, -0.04929507102, 0.02663205025, -0.00931730644, 0.001526727834),
 )
 _ASIN = (0.1666666632, 0.07500098992, 0.04459794657, 0.03111725269, 0.01707222263, 0.03381576718)
-_ERF = (
-    *(1.128379167, -0.3761263848, 0.1128378262, -0.02686543831),
-    *(0.005221053413, -0.0008484396562, 0.0001126825398, -9.673591086e-06),
-)
-_ERFCX = (
-    *(1.232995114, -0.1396212948, 0.01538007081, 0.06810233085, -0.1010464375, 0.09368936496),
-    *(-0.06627967949, 0.03731226959, -0.01636114964, 0.004827036323, -0.0005087104917, -0.0001097600179),
-)
 _PI_PARTS = (
     *(3.140625, 0.000965118408203125, 2.5331974029541016e-06),
     *(1.979060471057892e-09, 5.115907697472721e-12, 1.07806057e-14),
@@ -59,51 +62,6 @@ class Formula:
     bound: float
     range: tuple[float, float]
     absolute: float = 0.0
-
-
-def abs_(x: Expr) -> Expr:
-    return apply(np.abs, x)
-
-
-def maximum(x: Expr, y: Expr | Number) -> Expr:
-    return apply(np.maximum, x, y)
-
-
-def minimum(x: Expr, y: Expr | Number) -> Expr:
-    return apply(np.minimum, x, y)
-
-
-def polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
-    """The polynomial; the coefficient of x**0 comes first."""
-    value = x * coefficients[-1] + coefficients[-2]
-    for each in coefficients[-3::-1]:
-        value = value * x + each
-    return value
-
-
-def _high(x: Expr) -> Expr:
-    """The upper 12 bits of the significand of x."""
-    scaled = x * 4097.0
-    return scaled - (scaled - x)
-
-
-def product(x: Expr, y: Expr) -> tuple[Expr, Expr]:
-    """x y, rounded, and its rounding error (T. J. Dekker, 1971)."""
-    rounded = x * y
-    x_high, y_high = _high(x), _high(y)
-    x_low, y_low = x - x_high, y - y_high
-    rest = ((x_high * y_high - rounded) + x_high * y_low + x_low * y_high) + x_low * y_low
-    return rounded, rest
-
-
-def with_sign_of(magnitude: Expr, x: Expr) -> Expr:
-    """-magnitude where x is below 0."""
-    return where(x < 0.0, -magnitude, magnitude)
-
-
-def _is_negative(x: Expr) -> Expr:
-    """Whether x has a sign; -0.0 has one, because 1 / -0.0 is below 0."""
-    return where(x == 0.0, 1.0 / x, x) < 0.0
 
 
 def tanh(x: Expr) -> Expr:
@@ -242,9 +200,9 @@ def arctan2(y: Expr, x: Expr) -> Expr:
     ratio = where(greater == 0.0, 0.0, where(lesser == greater, 1.0, lesser / greater))
     angle = arctan(ratio)
     angle = where(b > a, math.pi / 2 - angle, angle)
-    angle = where(_is_negative(x), math.pi - angle, angle)
+    angle = where(is_negative(x), math.pi - angle, angle)
     angle = where((x != x) | (y != y), x + y, angle)
-    return where(_is_negative(y), -angle, angle)
+    return where(is_negative(y), -angle, angle)
 
 
 def hypot(x: Expr, y: Expr) -> Expr:
@@ -274,94 +232,9 @@ def power(x: Expr, y: Expr) -> Expr:
     is_whole, half = np.rint(y) == y, 0.5 * y
     signed = where(np.rint(half) == half, value, -value)
     negative = where(is_whole, signed, where(x == -math.inf, value, math.nan))
-    value = where(_is_negative(x), where(x == 0.0, where(is_whole, signed, value), negative), value)
+    value = where(is_negative(x), where(x == 0.0, where(is_whole, signed, value), negative), value)
     value = where((x == -1.0) & (abs_(y) == math.inf), 1.0, value)
     return where((x == 1.0) | (y == 0.0), 1.0, value)
-
-
-def copysign(x: Expr, y: Expr) -> Expr:
-    a = abs_(x)
-    return where(_is_negative(y), -a, a)
-
-
-def modf(x: Expr) -> tuple[Expr, Expr]:
-    whole = np.trunc(x)
-    return copysign(where(x == whole, 0.0, x - whole), x), whole
-
-
-def _remainder(x: Expr, y: Expr) -> Expr:
-    """x - k y in [0, y), for x >= 0 and y > 0 with a quotient below 2**22; exact."""
-    is_large = y > 1e30  # the parts of the product would overflow
-    quotient = np.trunc(x / y)
-    a, b = where(is_large, x * 2.0**-40, x), where(is_large, y * 2.0**-40, y)
-    rounded, rest = product(quotient, b)
-    value = (a - rounded) - rest
-    value = where(value < 0.0, value + b, value)
-    value = where(value >= b, value - b, value)
-    value = where(is_large, value * 2.0**40, value)
-    value = where(quotient == 0.0, x, value)
-    return where(quotient < 2.0**22, value, math.nan)
-
-
-def fmod(x: Expr, y: Expr) -> Expr:
-    """Take the remainder by 2**21 y first; nan if the quotient is above 2**43."""
-    a, b = abs_(x), abs_(y)
-    return copysign(_remainder(_remainder(a, b * 2.0**21), b), x)
-
-
-def mod(x: Expr, y: Expr) -> Expr:
-    """The remainder of floor division: it has the sign of y."""
-    value = fmod(x, y)
-    value = where((value != 0.0) & ((value < 0.0) != (y < 0.0)), value + y, value)
-    return where(value == 0.0, copysign(value, y), value)
-
-
-def floor_divide(x: Expr, y: Expr) -> Expr:
-    value = np.rint((x - mod(x, y)) / y)
-    value = where(value == 0.0, copysign(value, x / y), value)
-    quotient, is_finite = x / y, abs_(x) < math.inf
-    value = where((y == 0.0) | (is_finite & (abs_(quotient) > 2.0**40)), quotient, value)
-    near_zero = where(with_sign_of(x, y) < 0.0, -1.0, zeros_like(x))
-    return where(is_finite & (abs_(y) == math.inf), near_zero, value)
-
-
-def _scaled_complement(a: Expr) -> Expr:
-    """e**(a*a) erfc(a) for a >= 0.45."""
-    t = where(a < math.inf, (a - 4.0) / (a + 4.0), 1.0)
-    return 0.5 * polynomial(t, _ERFCX) / (0.5 + a)
-
-
-def _complement(a: Expr) -> Expr:
-    """erfc(a) for a >= 0.45."""
-    b = minimum(a, 12.0)
-    square, rest = product(b, b)
-    power = np.exp(-square)
-    return (power - power * rest) * _scaled_complement(b)
-
-
-def _near_erf(x: Expr) -> Expr:
-    return x * polynomial(x * x, _ERF)
-
-
-def erf(x: Expr) -> Expr:
-    a = abs_(x)
-    return where(a < 1.0, _near_erf(x), with_sign_of(1.0 - _complement(a), x))
-
-
-def erfc(x: Expr) -> Expr:
-    a = abs_(x)
-    far = _complement(a)
-    return where(a < 0.5, 1.0 - _near_erf(x), where(x < 0.0, 2.0 - far, far))
-
-
-def erfcx(x: Expr) -> Expr:
-    a = abs_(x)
-    square, rest = product(x, x)
-    power = np.exp(square)
-    power = where(power < math.inf, power + power * rest, power)
-    near = power * (1.0 - _near_erf(x))
-    positive = _scaled_complement(a)
-    return where(a < 0.5, near, where(x < 0.0, 2.0 * power - positive, positive))
 
 
 _ANY = (-1e30, 1e30)

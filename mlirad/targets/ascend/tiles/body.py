@@ -24,13 +24,13 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirad.targets.ascend.hivm.choosing_instructions import VCmpOp, VSelOp
 from mlirad.targets.ascend.hivm.elementwise_instructions import (
     Binary,
     VAbsOp,
     VAddOp,
     VAndOp,
     VCastOp,
-    VCmpOp,
     VDivOp,
     VExpOp,
     VLnOp,
@@ -40,7 +40,6 @@ from mlirad.targets.ascend.hivm.elementwise_instructions import (
     VNotOp,
     VOrOp,
     VRsqrtOp,
-    VSelOp,
     VSqrtOp,
     VSubOp,
     VXorOp,

@@ -34,6 +34,7 @@ from xdsl.printer import Printer
 from xdsl.rewriter import InsertPoint
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from mlirad.targets.ascend.hivm import choosing_instructions as choosing
 from mlirad.targets.ascend.hivm import cube_instructions as cube
 from mlirad.targets.ascend.hivm import cube_intrinsics as intrinsics
 from mlirad.targets.ascend.hivm import elementwise_instructions as elementwise
@@ -141,10 +142,10 @@ def vector_kernel() -> Kernel:
         add(op([one, u], u))
     add(elementwise.VNotOp([mask], mask))
     for mode in a.CompareMode:
-        add(elementwise.VCmpOp(u, u, mask, mode))
-    add(elementwise.VCmpOp(u, one, mask, a.CompareMode.LT))
+        add(choosing.VCmpOp(u, u, mask, mode))
+    add(choosing.VCmpOp(u, one, mask, a.CompareMode.LT))
     for operands in ([mask, u, u], [mask, u, one], [mask, one, u], [mask, one, one]):
-        add(elementwise.VSelOp(operands, u))
+        add(choosing.VSelOp(operands, u))
     for (from_, to), modes in CASTS.items():
         source, target = buffer([64], NAMED[from_]), buffer([64], NAMED[to])
         for mode in modes:
@@ -243,7 +244,7 @@ def gm(shape: Sequence[int], element: Attribute) -> SSAValue:
         (lambda: elementwise.VExpOp([ub([8], bf16)], ub([8], bf16)), "vexp does not take elements of type bf16"),
         (lambda: elementwise.VExpOp([ub([8], f32)], ub([9], f32)), "shapes differ"),
         (lambda: elementwise.VAddOp([gm([8], f32)] * 2, gm([8], f32)), "operand in gm, where ub is required"),
-        (lambda: elementwise.VCmpOp(ub([8], i32), ub([8], i32), ub([8], i1), a.CompareMode.LT), "eq and ne only"),
+        (lambda: choosing.VCmpOp(ub([8], i32), ub([8], i32), ub([8], i1), a.CompareMode.LT), "eq and ne only"),
         (lambda: elementwise.VCastOp(ub([8], i64), ub([8], f16)), "does not convert i64 to f16"),
         (lambda: elementwise.VCastOp(ub([8], f16), ub([8], f32), a.RoundMode.FLOOR), "has no round mode floor"),
         (lambda: transfers.LoadOp(gm([8], f32), gm([8], f32)), "no data path from gm to gm"),
