@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache, lru_cache, reduce
+from functools import cache, lru_cache
 from typing import TypeVar
 
 from xdsl.dialects import arith, memref, scf, vector
@@ -339,53 +339,6 @@ class LoopBuilder:
             scalar = self.op(arith.IndexCastOp, [scalar], i64)
         return self.op(vector.BroadcastOp, [scalar], vector_of(scalar.type, lanes))
 
-    def fold_lanes(self, value: SSAValue, combine: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
-        """Combine a vector's lanes, always as the same balanced tree."""
-        type = value.type
-        assert isinstance(type, VectorType)
-        lanes, element = type.get_shape()[0], type.element_type
-        while lanes > 2:
-            lanes //= 2
-            value = combine(self._part(value, 0, lanes), self._part(value, lanes, lanes))
-        return tree([self.extract(value, lane, element) for lane in range(lanes)], combine)
-
-    def fold_rows(self, rows: Sequence[SSAValue], combine: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
-        """Combine the lanes of each of as many vectors as each has lanes, as `fold_lanes` does, into one vector."""
-        level, size = list(rows), len(rows)
-        width = size  # the lanes that a row still has
-        while width > 1:
-            half = width // 2
-            starts = [lane for lane in range(2 * size) if lane % width < half]
-            masks = integers(*starts), integers(*(lane + half for lane in starts))
-            pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
-            level = [
-                combine(*(self.op(vector.ShuffleOp, pair, pair[0].type, mask=mask) for mask in masks)) for pair in pairs
-            ]
-            width = half
-        return level[0]
-
-    def transposed(self, rows: Sequence[SSAValue]) -> list[SSAValue]:
-        """The columns of a square of as many vectors as each has lanes, a power of two."""
-        values, size = list(rows), len(rows)
-        step = 1
-        while step < size:
-            # In squares of 2 * step, the two off the diagonal change places.
-            first = integers(*(lane if not lane & step else size + lane - step for lane in range(size)))
-            second = integers(*(lane + step if not lane & step else size + lane for lane in range(size)))
-            for row in range(size):
-                if not row & step:
-                    pair = [values[row], values[row + step]]
-                    values[row] = self.op(vector.ShuffleOp, pair, pair[0].type, mask=first)
-                    values[row + step] = self.op(vector.ShuffleOp, pair, pair[0].type, mask=second)
-            step *= 2
-        return values
-
-    def _part(self, value: SSAValue, start: int, lanes: int) -> SSAValue:
-        type = value.type
-        assert isinstance(type, VectorType)
-        part = vector_of(type.element_type, lanes)
-        return self.op(vector.ShuffleOp, [value, value], part, mask=integers(*range(start, start + lanes)))
-
     def extract(self, value: SSAValue, lane: Index, element: Attribute) -> SSAValue:
         position, dynamic = _position(lane)
         return self.op(vector.ExtractOp, [value, *dynamic], element, static_position=position)
@@ -398,11 +351,3 @@ class LoopBuilder:
 def _position(lane: Index) -> tuple[DenseArrayBase[I64], Sequence[SSAValue]]:
     """A lane, in the form of ops that take one."""
     return (integers(lane), ()) if isinstance(lane, int) else (integers(DYNAMIC_INDEX), (lane,))
-
-
-def tree(values: Sequence[_Result], combine: Callable[[_Result, _Result], _Result]) -> _Result:
-    """Combine values as a balanced tree, so that rounding errors grow with the logarithm of their number."""
-    level = list(values)
-    while len(level) > 1:
-        level = [reduce(combine, level[i : i + 2]) for i in range(0, len(level), 2)]
-    return level[0]

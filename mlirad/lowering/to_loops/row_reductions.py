@@ -18,8 +18,9 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from mlirad.analysis.bounds import interval_of
+from mlirad.lowering.across_lanes import fold_lanes, fold_rows, tree
 from mlirad.lowering.loop_body import Body, Combiner, select
-from mlirad.lowering.loop_builder import Index, LoopBuilder, tree, vector_of
+from mlirad.lowering.loop_builder import Index, LoopBuilder, vector_of
 from mlirad.lowering.to_loops.loop_nest import Nest
 from mlirad.lowering.to_loops.loop_schedule import Schedule, may_fold_rows
 from mlirad.lowering.to_loops.nest_points import PointEmitter, Values
@@ -157,7 +158,7 @@ class RowEmitter(PointEmitter):
         """The result of each output, of the partial results of a row."""
         builder, results = self.builder, list[SSAValue]()
         for combiner, part in zip(self._combiners, self._vectors(parts), strict=True):
-            results.append(builder.fold_lanes(part, lambda a, b, c=combiner: c.apply(builder, a, b)))
+            results.append(fold_lanes(builder, part, lambda a, b, c=combiner: c.apply(builder, a, b)))
         return results
 
     def _write_totals(self, totals: Values) -> Values:
@@ -188,7 +189,7 @@ class RowEmitter(PointEmitter):
             for i, combiner, *parts in zip(schedule.accumulated, self._combiners, *found, strict=True):
                 out = self.nest.outputs[i]
                 before = builder.load(out.value, self._place(out), schedule.lanes)
-                total = builder.fold_rows(parts, lambda a, b, c=combiner: c.apply(builder, a, b))
+                total = fold_rows(builder, parts, lambda a, b, c=combiner: c.apply(builder, a, b))
                 builder.store(combiner.apply(builder, before, total), out.value, self._place(out))
             self.subscripts, self.hoisted = subscripts, hoisted
             return ()

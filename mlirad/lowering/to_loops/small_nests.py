@@ -18,8 +18,9 @@ from math import prod
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
+from mlirad.lowering.across_lanes import tree
 from mlirad.lowering.loop_body import Body, Combiner
-from mlirad.lowering.loop_builder import LoopBuilder, tree
+from mlirad.lowering.loop_builder import LoopBuilder
 from mlirad.lowering.tensor_memory import MOST_ELEMENTS
 from mlirad.lowering.to_loops.expand_math import is_expanded
 from mlirad.lowering.to_loops.loop_nest import Nest

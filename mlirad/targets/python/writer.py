@@ -22,7 +22,7 @@ from mlirad.analysis.memory import is_tensor, is_view, memory_of, takes, viewed_
 from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import Effect, effect_of
 from mlirad.dialect.core.intervals import LinearForm, Values
-from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, Term, called, infix, literal, text, typed
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, Term, called, text, typed
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.movement import size_of
 from mlirad.errors import TargetError
@@ -36,6 +36,7 @@ from mlirad.targets.python.python_statements import (
     Statement,
     values_in,
 )
+from mlirad.targets.python.sums_as_text import sum_of
 from mlirad.xdsl_support.effects import only_computes
 
 
@@ -178,22 +179,8 @@ class FunctionWriter(NumpySource):
         return self.rendered(form, sizes)
 
     def rendered(self, form: Values, sizes: Sequence[tuple[NumpyText, int]] = ()) -> NumpyText:
-        """The text of a form plus sizes; positive terms come first."""
-        terms = [*sizes, *((self.peek(value), factor) for value, factor in form.terms.items())]
-        made: NumpyText | None = None
-        for found, factor in terms:
-            if factor > 0:
-                term = _scaled(found, factor)
-                made = term if made is None else infix(made, "+", term, Rank.SUM)
-        constant = form.constant
-        if made is None and (constant > 0 or not terms):
-            made, constant = literal(constant), 0
-        for found, factor in terms:
-            if factor < 0:
-                term = _scaled(found, -factor)
-                made = term.negative() if made is None else infix(made, "-", term, Rank.SUM)
-        assert made is not None
-        return infix(made, "+" if constant > 0 else "-", literal(abs(constant)), Rank.SUM) if constant else made
+        """The text of a form plus sizes."""
+        return sum_of([*sizes, *((self.peek(value), factor) for value, factor in form.terms.items())], form.constant)
 
     def is_size(self, end: NumpyText, array: SSAValue, axis: int) -> bool:
         size = types.shape(array.type)[axis]
@@ -390,10 +377,6 @@ _SHORT = {"absolute": "abs"}
 def is_exact_type(type: Attribute) -> bool:
     """Whether Python numbers must not replace numbers of a type, because their arithmetic differs."""
     return types.element_type(type) not in (types.F64, types.I64, types.I1)
-
-
-def _scaled(found: NumpyText, factor: int) -> NumpyText:
-    return found if factor == 1 else infix(text(factor, is_numpy=False), "*", found, Rank.PRODUCT)
 
 
 def copied(found: NumpyText) -> NumpyText:

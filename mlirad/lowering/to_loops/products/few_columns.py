@@ -15,6 +15,7 @@ from xdsl.dialects import arith, vector
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.core.types import itemsize
+from mlirad.lowering.across_lanes import fold_lanes
 from mlirad.lowering.loop_body import select
 from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_of
 from mlirad.lowering.to_loops.loop_nest import Nest, loops_around
@@ -125,7 +126,7 @@ class FewColumns(ContractionEmitter):
     def _store_sums(self, rows: Sequence[Index], sums: Sequence[SSAValue]) -> None:
         builder, product = self.builder, self.product
         places = [self._place(product.c, {product.i: i, product.j: j}) for i, j in pairs(rows, range(self.columns))]
-        totals = [builder.fold_lanes(each, self._add) for each in sums]
+        totals = [fold_lanes(builder, each, self._add) for each in sums]
         if not self.is_first:  # all are read before one is written, as a row may be repeated
             old = [builder.load(product.c.value, place) for place in places]
             totals = [self._add(*pair) for pair in zip(old, totals, strict=True)]

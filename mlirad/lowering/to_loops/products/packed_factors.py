@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, SSAValue
 
+from mlirad.lowering.across_lanes import transposed
 from mlirad.lowering.loop_builder import Index, LoopBuilder, vector_of
 
 _SQUARE = 4
@@ -124,7 +125,7 @@ def _pack_transposed(
 
     def copy_square(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
         columns = [builder.load(factor.value, factor.place(k, each), panel.lanes) for each in there]
-        for step, value in enumerate(builder.transposed(columns)):
+        for step, value in enumerate(transposed(builder, columns)):
             builder.store(value, panel.buffer, place(builder.add(k, step)))
         return ()
 
@@ -207,7 +208,7 @@ def _copy_squares(
 
     def square(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
         values = [builder.load(factor.value, factor.place(each, k), len(rows)) for each in rows]
-        for step, value in enumerate(builder.transposed(values)):
+        for step, value in enumerate(transposed(builder, values)):
             there = builder.add(row, builder.subtract(builder.add(k, step), start))
             builder.store(value, buffer, [there, column])
         return ()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.core.types import itemsize
+from mlirad.lowering.across_lanes import transposed
 from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_of
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand, Subscript, loops_around
 from mlirad.lowering.to_loops.products.matched_product import Contraction
@@ -115,7 +116,7 @@ class TransposedProduct:
         else:
             c, mask = self.product.c, builder.mask(self.columns, self.side)
             places = [self._place_in_c(first, row) for row in range(self.side)]
-            values = builder.transposed([builder.load(c.value, place, self.side, mask) for place in places])
+            values = transposed(builder, [builder.load(c.value, place, self.side, mask) for place in places])
         for column in range(self.columns):
             builder.store(values[column], self.buffer, [column, first])
 
@@ -123,7 +124,7 @@ class TransposedProduct:
         builder, zero = self.builder, self.builder.number(0, vector_of(self.element, self.side))
         values = [builder.load(self.buffer, [column, first], self.side) for column in range(self.columns)]
         mask = builder.mask(self.columns, self.side)
-        for row, value in enumerate(builder.transposed([*values, *[zero] * (self.side - self.columns)])):
+        for row, value in enumerate(transposed(builder, [*values, *[zero] * (self.side - self.columns)])):
             builder.store(value, self.product.c.value, self._place_in_c(first, row), mask)
 
     def _place_in_c(self, first: Index, row: int) -> list[Index]:
