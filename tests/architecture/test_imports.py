@@ -200,7 +200,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "dialect": ("core", "ops", "arrays", "ad", "functions", "layers", "linear_algebra", "effects", ""),
     "frontend": ("program", "values", "numpy", "join", "interpreter", ""),
     "frontend/join": ("", "carried"),
-    "frontend/interpreter": ("", "text", "statements", "calls", "loops"),
+    "frontend/interpreter": ("", "expressions", "text", "statements", "calls", "loops"),
     "autodiff": ("", "tape", "requests"),
     "autodiff/tape": ("decision", ""),
     "lowering": ("", "clean_up", "layouts", "planes", "to_linalg", "to_buffers", "trips", "to_loops", "registers"),

@@ -29,8 +29,9 @@ from mlirad.dialect.core.expr import insertion_point, swap_location
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import UnsupportedSyntaxError
 from mlirad.evaluator.evaluator import Evaluator
-from mlirad.frontend.interpreter import attribute_access, dispatch, expressions, item_access, outside_objects, storage
+from mlirad.frontend.interpreter import attribute_access, dispatch, outside_objects, storage
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.expressions import expressions, item_access
 from mlirad.frontend.interpreter.statements import assigning, augmented
 from mlirad.frontend.join.steering import Bottom
 from mlirad.frontend.values.poison import Unresolved

@@ -36,8 +36,9 @@ from mlirad.dialect.ops.check import CheckOp
 from mlirad.dialect.ops.compare import CastOp, cast
 from mlirad.frontend import bound_arguments
 from mlirad.frontend.build import Build
-from mlirad.frontend.interpreter import comparisons, expressions, grown_lists, iteration
+from mlirad.frontend.interpreter import grown_lists, iteration, range_values
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.expressions import comparisons, expressions
 from mlirad.frontend.interpreter.loops import loop_ops
 from mlirad.frontend.interpreter.statements import assigning, augmented, statements
 from mlirad.frontend.join import merge
@@ -64,7 +65,7 @@ MOST = 200
 
 
 def a_falling_range_ends_early(patch: Patch) -> None:
-    right = iteration.length_of_range
+    right = range_values.length_of_range
 
     def wrong(context: Context, value: Lazy) -> Traced:
         made, step = right(context, value), value.parts[2]

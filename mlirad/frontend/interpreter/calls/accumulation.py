@@ -21,8 +21,9 @@ from mlirad.dialect.core.expr import Expr, building, constant, emit, insert
 from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.movement import broadcast, reshape
 from mlirad.errors import DTypeError
-from mlirad.frontend.interpreter import indices, items_by_arrays, storage
+from mlirad.frontend.interpreter import indices, storage
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
+from mlirad.frontend.interpreter.expressions import items_by_arrays
 from mlirad.frontend.numpy import numpy_elementwise
 from mlirad.frontend.numpy.declarations import declare
 from mlirad.frontend.values import nep50, sizes

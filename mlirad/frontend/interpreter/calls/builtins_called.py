@@ -16,17 +16,18 @@ from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import (
     attribute_access,
     classes,
-    comparisons,
+    consuming,
     dispatch,
-    expressions,
     grown_lists,
     iteration,
+    range_values,
     special_methods,
     storage,
     variables,
 )
 from mlirad.frontend.interpreter.calls import accumulation, construction, methods, operator_calls
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
+from mlirad.frontend.interpreter.expressions import comparisons, expressions
 from mlirad.frontend.numpy import declarations
 from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
@@ -65,22 +66,22 @@ def builtin_len(context: Context, args: tuple[Value, ...], _kwargs: Keywords) ->
 
 @interprets(range)
 def builtin_range(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
-    return iteration.range_of(context, args)
+    return range_values.range_of(context, args)
 
 
 @interprets(enumerate)
 def builtin_enumerate(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     iterable, *rest = args
     start = rest[0] if rest else kwargs.get("start", Static(0))
-    if iteration.is_running(iterable := iteration.opened(context, iterable)):
+    if iteration.is_running(iterable := consuming.opened(context, iterable)):
         return dispatch.call(context, Static(builtin.enumerated), (iterable, start), {})
-    return iteration.iterator(context, enumerate, (iterable, start))
+    return consuming.iterator(context, enumerate, (iterable, start))
 
 
 @interprets(zip)
 def builtin_zip(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     strict = storage.static(context, kwargs.get("strict", Static(False)), "strict=")
-    args = tuple(iteration.opened(context, arg) for arg in args)
+    args = tuple(consuming.opened(context, arg) for arg in args)
     running = [place for place, arg in enumerate(args) if iteration.is_running(arg)]
     if len(running) == 1 and not strict:
         (place,) = running
@@ -88,13 +89,13 @@ def builtin_zip(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> 
             context, Static(builtin.zipped), (args[place], Tuple(args[:place]), Tuple(args[place + 1 :])), {}
         )
     if strict:
-        args = tuple(map(partial(iteration.opened, context), args))
+        args = tuple(map(partial(consuming.opened, context), args))
         lengths = {
             length for length in map(partial(iteration.length_of, context), args) if not isinstance(length, Traced)
         }
         if len(lengths) > 1 or any(isinstance(iteration.length_of(context, arg), Traced) for arg in args):
             raise context.refusal("zip(strict=True) of iterables with different or unknown lengths")
-    return iteration.iterator(context, zip, args)
+    return consuming.iterator(context, zip, args)
 
 
 @interprets(reversed)
@@ -106,21 +107,21 @@ def builtin_reversed(context: Context, args: tuple[Value, ...], _kwargs: Keyword
         raise DTypeError(f"{kind_of(value)} is not reversible", context.location)
     if value is not None and special_methods.users_class(context, value) is not None and not isinstance(value, Tuple):
         raise context.refusal("reversed() of an object without __reversed__ is not compiled", "write __reversed__")
-    return iteration.iterator(context, reversed, args)
+    return consuming.iterator(context, reversed, args)
 
 
 @interprets(iter)
 def builtin_iter(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     if len(args) != 1 or kwargs:
         raise context.refusal("iter() of a function is not compiled", "write a while loop")
-    return iteration.iterator_of(context, args[0])
+    return consuming.iterator_of(context, args[0])
 
 
 @interprets(next)
 def builtin_next(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     if kwargs or len(args) not in (1, 2):
         raise DTypeError("next() takes an iterator, and optionally a default", context.location)
-    return iteration.next_of(context, args[0], args[1] if len(args) > 1 else None)
+    return consuming.next_of(context, args[0], args[1] if len(args) > 1 else None)
 
 
 @interprets(super)
@@ -146,21 +147,21 @@ def builtin_checkpointed(context: Context, _args: tuple[Value, ...], _kwargs: Ke
 
 @interprets(list)
 def builtin_list(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
-    if args and iteration.is_running(given := iteration.opened(context, args[0])):
-        return iteration.collected(context, given)
-    if args and (grown := context.grown(filled := iteration.spent(context, args[0]))) is not None:
+    if args and iteration.is_running(given := consuming.opened(context, args[0])):
+        return consuming.collected(context, given)
+    if args and (grown := context.grown(filled := consuming.spent(context, args[0]))) is not None:
         return filled if isinstance(context.use(args[0]), Lazy) else grown_lists.copied_list(context, grown)
-    return context.new_list(iteration.elements(context, args[0]) if args else ())
+    return context.new_list(consuming.elements(context, args[0]) if args else ())
 
 
 @interprets(tuple)
 def builtin_tuple(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
-    return Tuple(iteration.elements(context, args[0]) if args else ())
+    return Tuple(consuming.elements(context, args[0]) if args else ())
 
 
 @interprets(set)
 def builtin_set(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
-    return expressions.set_of(context, iteration.elements(context, args[0]) if args else ())
+    return expressions.set_of(context, consuming.elements(context, args[0]) if args else ())
 
 
 @interprets(np.iterable)
@@ -183,8 +184,8 @@ def builtin_dict(context: Context, args: tuple[Value, ...], kwargs: Keywords) ->
             entry = expressions.dict_entry(context, source)
             items = dict(zip(entry.keys, entry.items, strict=True))
         else:
-            for pair in iteration.elements(context, source):
-                key, value = iteration.elements(context, pair)
+            for pair in consuming.elements(context, source):
+                key, value = consuming.elements(context, pair)
                 items[storage.static(context, key, "a key of a dict")] = value
     items |= kwargs
     return context.new_object(Entry(dict, tuple(items), tuple(items.values())))
@@ -194,7 +195,7 @@ def builtin_dict(context: Context, args: tuple[Value, ...], kwargs: Keywords) ->
 def builtin_map(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     if len(args) < 2 or kwargs:
         raise DTypeError("map() takes a function, and iterables", context.location)
-    return iteration.iterator(context, map, args)
+    return consuming.iterator(context, map, args)
 
 
 @interprets(np.ndindex)
@@ -210,8 +211,8 @@ def ndenumerate(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> 
 @interprets(sum)
 def builtin_sum(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     # A generator may yield one array again and again, with other contents: the sum is taken while it runs.
-    first = iteration.opened(context, args[0])
-    iterable, *rest = first if iteration.is_running(first) else iteration.spent(context, first), *args[1:]
+    first = consuming.opened(context, args[0])
+    iterable, *rest = first if iteration.is_running(first) else consuming.spent(context, first), *args[1:]
     loop = builtin.sum_
     if (grown := context.grown(iterable)) is not None and grown_lists.has_arrays(grown):
         require_elements(context, iterable, "sum() of no arrays: it is the number 0 in Python, which has no shape")
@@ -220,16 +221,16 @@ def builtin_sum(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> 
 
 
 def _extremum(context: Context, args: tuple[Value, ...], kwargs: Keywords, loop: Any, loop_by: Any) -> Value:
-    args = (iteration.spent(context, args[0]), *args[1:]) if args else args
+    args = (consuming.spent(context, args[0]), *args[1:]) if args else args
     if "default" in kwargs and len(args) == 1:
         items = context.use(args[0])
         if not isinstance(items, Ref) or isinstance(iteration.length_of(context, items), Traced):
-            items = Tuple(iteration.elements(context, items))
+            items = Tuple(consuming.elements(context, items))
         if iteration.length_of(context, items) == 0:
             return kwargs["default"]
         args, kwargs = (items,), {name: value for name, value in kwargs.items() if name != "default"}
     if "key" in kwargs and "default" not in kwargs:
-        items = iteration.elements(context, args[0]) if len(args) == 1 else tuple(args)
+        items = consuming.elements(context, args[0]) if len(args) == 1 else tuple(args)
         if not items:
             raise context.failed("ValueError", _EMPTY)
         key = kwargs["key"]
@@ -239,7 +240,7 @@ def _extremum(context: Context, args: tuple[Value, ...], kwargs: Keywords, loop:
     if len(args) == 1 and (isinstance(context.use(args[0]), Ref) or context.grown(context.use(args[0])) is not None):
         require_elements(context, context.use(args[0]))
         return dispatch.call(context, Static(loop), args, {})
-    values = iteration.elements(context, args[0]) if len(args) == 1 else tuple(args)
+    values = consuming.elements(context, args[0]) if len(args) == 1 else tuple(args)
     if not values:
         raise context.failed("ValueError", _EMPTY)
     return dispatch.call(context, Static(loop), (Tuple(values),), {})
@@ -310,7 +311,7 @@ def builtin_all(context: Context, args: tuple[Value, ...], _kwargs: Keywords) ->
 
 
 def _quantified(context: Context, iterable: Value, loop: Any) -> Value:
-    iterable = iteration.opened(context, iterable)
+    iterable = consuming.opened(context, iterable)
     if iteration.is_running(iterable):
         return dispatch.call(
             context, Static(builtin.any_of if loop is builtin.any_ else builtin.all_of), (iterable,), {}

@@ -20,7 +20,7 @@ import numpy as np
 from mlirad.contract.captures import Path
 from mlirad.contract.registered_ops import NativeOp
 from mlirad.errors import DTypeError
-from mlirad.frontend.interpreter import dispatch, expressions, iteration, outside_objects, storage
+from mlirad.frontend.interpreter import consuming, dispatch, iteration, outside_objects, storage
 from mlirad.frontend.interpreter.calls import (
     builtins_called,
     calls_of_numpy,
@@ -34,6 +34,7 @@ from mlirad.frontend.interpreter.calls.construction import is_users
 from mlirad.frontend.interpreter.calls.rules import lifted_calls, native_op_calls, rule_calls, target_calls
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import answers, visits
+from mlirad.frontend.interpreter.expressions import expressions
 from mlirad.frontend.numpy import numpy_calls
 from mlirad.frontend.program import hints, purity
 from mlirad.frontend.program.hidden_state import hint_of, is_of_hidden_state
@@ -176,7 +177,7 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
             hint = "give reduce an initial value, or make a list of the generator: list(...)"
             raise context.refusal("reduce() of a generator without an initial value is not compiled", hint)
         if len(args) > 1 and isinstance(context.use(args[1]), Lazy) and not is_running:
-            args = (args[0], Tuple(iteration.elements(context, args[1])), *args[2:])
+            args = (args[0], Tuple(consuming.elements(context, args[1])), *args[2:])
         return dispatch.call(context, Static(builtin.reduce_ if len(args) == 2 else builtin.reduce_from), args, {})
     if callee is wraps:
         return Static(builtin.identity)  # names and docstrings do not affect results

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.errors import StaticValueError
-from mlirad.frontend.interpreter import indices, iteration, storage
+from mlirad.frontend.interpreter import consuming, indices, storage
 from mlirad.frontend.interpreter.calls.out_arguments import (
     require_dtype_of_out,
     with_array_first,
@@ -134,7 +134,7 @@ def evaluated_now(context: Context, function: Any, args: Sequence[Value], kwargs
     if not purity.is_pure(function):
         raise numpy_calls.unsupported(function)
     if args and isinstance(args[0], Lazy) and purity.takes_iterables(function):
-        args = (Tuple(iteration.elements(context, args[0])), *args[1:])
+        args = (Tuple(consuming.elements(context, args[0])), *args[1:])
     operands = [storage.operand(context, arg) for arg in args]
     named = {key: storage.operand(context, value) for key, value in kwargs.items()}
     name = numpy_calls.spelling(function)

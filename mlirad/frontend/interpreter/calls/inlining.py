@@ -11,7 +11,7 @@ from types import FunctionType
 
 from mlirad.contract.captures import Path, default_of, is_in_settled
 from mlirad.errors import CompileError, DTypeError
-from mlirad.frontend.interpreter import iteration, outside_objects
+from mlirad.frontend.interpreter import consuming, outside_objects
 from mlirad.frontend.interpreter.calls import needed_parameters, recursion, sharing
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.recursions import Site
@@ -60,10 +60,10 @@ def inline(
     name = getattr(node, "name", "<lambda>")
     if not is_in_library(source.filename):
         for value in (*args, *kwargs.values()):
-            iteration.require_no_generator(context, value)
+            consuming.require_no_generator(context, value)
     bound = dict(sorted(bound_arguments(context, node.args, name, args, kwargs, default).items()))
     if isinstance(node, ast.FunctionDef) and is_generator_function(node):
-        return iteration.generator(context, node, source, parent, bound)
+        return consuming.generator(context, node, source, parent, bound)
     state, block = context.state.fork(), context.current_block
     caller = context.location if context.active and not source.is_hidden else None
     is_users = not libraries.is_of_library(source.function)

@@ -13,10 +13,11 @@ import numpy as np
 
 from mlirad.dialect.core.registry import COMPLEX
 from mlirad.errors import UnsupportedSyntaxError
-from mlirad.frontend.interpreter import list_items, storage
+from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.calls import calls_of_numpy, inlining
 from mlirad.frontend.interpreter.calls.out_arguments import with_out_named, without_inert
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.expressions import list_items
 from mlirad.frontend.numpy import numpy_calls
 from mlirad.frontend.program import purity
 from mlirad.frontend.values.traced import Traced, is_static

@@ -13,19 +13,11 @@ from functools import partial
 import numpy as np
 
 from mlirad.errors import DTypeError
-from mlirad.frontend.interpreter import (
-    classes,
-    dispatch,
-    expressions,
-    grown_lists,
-    indices,
-    iteration,
-    list_items,
-    storage,
-)
+from mlirad.frontend.interpreter import classes, consuming, dispatch, grown_lists, indices, iteration, storage
 from mlirad.frontend.interpreter.calls import calls_of_numpy, construction, library_calls
 from mlirad.frontend.interpreter.calls.out_arguments import method_with_out_named, without_inert
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
+from mlirad.frontend.interpreter.expressions import expressions, list_items
 from mlirad.frontend.interpreter.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES
 from mlirad.frontend.interpreter.text import formatting
 from mlirad.frontend.numpy import declarations, numpy_calls, view_functions
@@ -145,11 +137,11 @@ def grown_insert(context: Context, target: Object, args: tuple[Value, ...]) -> V
 
 
 def list_extend(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
-    added = iteration.opened(context, args[0])
+    added = consuming.opened(context, args[0])
     if iteration.is_running(added) or isinstance(iteration.length_of(context, added), Traced):
         return dispatch.call(context, Static(builtin.extend), (target, args[0]), {})
     return changed_list(
-        context, target, [*storage.entry_of(context, target).items, *iteration.elements(context, args[0])]
+        context, target, [*storage.entry_of(context, target).items, *consuming.elements(context, args[0])]
     )
 
 
@@ -175,7 +167,7 @@ def list_insert(context: Context, target: Object, args: tuple[Value, ...]) -> Va
 
 def sorted_by(context: Context, iterable: Value, key: Value, reverse: Value) -> Value:
     """`sorted(iterable, key=key, reverse=reverse)`, for a static length: sorted now, if the keys are known."""
-    items = iteration.elements(context, iterable)
+    items = consuming.elements(context, iterable)
     is_reversed = bool(storage.static(context, reverse, "reverse= of sorted"))
     if is_none(key):
         keys = _first_items(items) or items
@@ -217,7 +209,7 @@ def list_sort(context: Context, target: Object, args: tuple[Value, ...], kwargs:
     context.push(target)
     made = dispatch.call(context, Static(sorted), (target,), kwargs)
     context.pop()
-    return changed_list(context, target, iteration.elements(context, made))
+    return changed_list(context, target, consuming.elements(context, made))
 
 
 def list_index(context: Context, target: Object, args: tuple[Value, ...]) -> Value:

@@ -10,11 +10,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from mlirad.frontend.interpreter import comparisons, dispatch, expressions, item_access, iteration, storage
+from mlirad.frontend.interpreter import dispatch, range_values, storage
 from mlirad.frontend.interpreter.calls import methods
-from mlirad.frontend.interpreter.comparisons import COMPARE
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.interpreter.expressions import BINARY, UNARY
+from mlirad.frontend.interpreter.expressions import comparisons, expressions, item_access
+from mlirad.frontend.interpreter.expressions.comparisons import COMPARE
+from mlirad.frontend.interpreter.expressions.expressions import BINARY, UNARY
 from mlirad.frontend.interpreter.statements import assigning, augmented
 from mlirad.frontend.numpy.declarations import declare
 from mlirad.frontend.values.values import Object, Static, Tuple, Value, kind_of
@@ -75,7 +76,7 @@ def _table() -> dict[Any, Handler]:
         operator.inv: made[operator.invert],
         operator.abs: _taking(1, lambda context, x: dispatch.call(context, Static(abs), (x,), {})),
         operator.truth: _taking(1, lambda context, x: dispatch.call(context, Static(bool), (x,), {})),
-        operator.index: _taking(1, lambda context, x: storage.result(context, iteration.integer(context, x))),
+        operator.index: _taking(1, lambda context, x: storage.result(context, range_values.integer(context, x))),
         operator.contains: _taking(2, lambda context, a, b: comparisons.compare(context, ast.In(), b, a)),
         operator.getitem: _taking(2, lambda context, a, b: item_access.get_item(context, a, b)),
         operator.setitem: _taking(3, _set_item),

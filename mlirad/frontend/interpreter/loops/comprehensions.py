@@ -21,10 +21,11 @@ from functools import partial
 from typing import TypeVar
 
 from mlirad.errors import CompileError
-from mlirad.frontend.interpreter import attempts, conditions, dispatch, expressions, iteration, storage, variables
+from mlirad.frontend.interpreter import attempts, consuming, dispatch, iteration, storage, variables
 from mlirad.frontend.interpreter.calls import inlining
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import answers, visits
+from mlirad.frontend.interpreter.expressions import conditions, expressions
 from mlirad.frontend.interpreter.statements import assigning
 from mlirad.frontend.join.list_elements import NumberElement, element_of, leaves
 from mlirad.frontend.values import known_facts
@@ -84,8 +85,8 @@ def listed_by(context: Context, node: Listing) -> Tuple | Object:
     first = node.generators[0].iter
     iterable = dispatch.expression(context, first)
     with context.at(first):
-        iteration.require_no_generator(context, iterable)
-        iterable = iteration.opened(context, iterable)
+        consuming.require_no_generator(context, iterable)
+        iterable = consuming.opened(context, iterable)
         context.push(iterable)
         length = None if iteration.is_running(iterable) else iteration.length_of(context, iterable)
     attempt = attempts.begin(context)
@@ -127,7 +128,7 @@ def unrolled_items(context: Context, node: Listing, iterable: Value, is_long: bo
         return made
 
     with context.at(node.generators[0].iter):
-        items = iteration.consumed(context, iterable)
+        items = consuming.consumed(context, iterable)
     variables.enter(context, node)
     values = context.pop_many(_generate(context, node.generators, items, [element]))
     variables.leave(context)
@@ -198,11 +199,11 @@ def gone_through(context: Context, node: ast.expr) -> Value:
     """The iterable of a comprehension."""
     iterable = dispatch.expression(context, node)
     with context.at(node):
-        iteration.require_no_generator(context, iterable)
-        iterable = iteration.opened(context, iterable)
+        consuming.require_no_generator(context, iterable)
+        iterable = consuming.opened(context, iterable)
         if iteration.is_running(iterable):
             raise _NeedsLoop
-        return iteration.consumed(context, iterable)
+        return consuming.consumed(context, iterable)
 
 
 def generator(context: Context, node: ast.GeneratorExp) -> Value:
@@ -210,10 +211,10 @@ def generator(context: Context, node: ast.GeneratorExp) -> Value:
     first = node.generators[0].iter
     iterable = dispatch.expression(context, first)
     with context.at(first):
-        iteration.require_no_generator(context, iterable)
+        consuming.require_no_generator(context, iterable)
     require_no_walrus(context, node)
     function = as_generator(node)
-    return iteration.generator(context, function, context.frame.source, context.frame.number, {_ITEMS: iterable})
+    return consuming.generator(context, function, context.frame.source, context.frame.number, {_ITEMS: iterable})
 
 
 @answers(dispatch.quantified)
@@ -221,7 +222,7 @@ def quantified(context: Context, node: ast.GeneratorExp, is_any: bool) -> Value:
     first = node.generators[0].iter
     iterable = dispatch.expression(context, first)
     with context.at(first):
-        iteration.require_no_generator(context, iterable)
+        consuming.require_no_generator(context, iterable)
     return inlining.run_comprehension(context, as_any(node) if is_any else as_all(node), iterable)
 
 

@@ -15,8 +15,9 @@ from xdsl.ir import Block, Region, SSAValue
 from mlirad.dialect.ad.notes import CHECKPOINT
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, insert, where
-from mlirad.frontend.interpreter import branches, conditions, dispatch
+from mlirad.frontend.interpreter import branches, dispatch
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.expressions import conditions
 from mlirad.frontend.interpreter.loops import unrolling
 from mlirad.frontend.join import value_names
 from mlirad.frontend.join.carried.loop_header import INDEX, Header, Loop, Pass

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Hashable
 
 from mlirad.errors import CompileError
-from mlirad.frontend.interpreter import attempts, dispatch, iteration, storage
+from mlirad.frontend.interpreter import attempts, consuming, dispatch, iteration, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import runs
 from mlirad.frontend.interpreter.loops import comprehensions, fixpoint, loops_over_generators, peeling, unrolling
@@ -37,13 +37,13 @@ def for_statement(context: Context, node: ast.For, after: Names) -> Outcome:
     else:
         iterable = dispatch.expression(context, over)
     with context.at(node.iter):
-        iteration.require_no_generator(context, iterable)
-        iterable = iteration.opened(context, iterable)
+        consuming.require_no_generator(context, iterable)
+        iterable = consuming.opened(context, iterable)
         if isinstance(iterable, Lazy) and iteration.is_running(iterable):
             if checkpoint is not None:
                 raise context.refusal("a loop over a generator cannot be checkpointed", "checkpoint the loop inside it")
             return loops_over_generators.loop_over_generator(context, node, iterable, after)
-        context.push(iteration.consumed(context, iterable))
+        context.push(consuming.consumed(context, iterable))
         length = iteration.length_of(context, context.top())
     position = len(context.state.temps) - 1
 

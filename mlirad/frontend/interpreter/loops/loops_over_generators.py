@@ -11,9 +11,9 @@ from typing import Any
 from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.interpreter import branches, dispatch, storage
 from mlirad.frontend.interpreter.calls import inlining
+from mlirad.frontend.interpreter.consuming import taken_of
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import runs
-from mlirad.frontend.interpreter.iteration import taken_of
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.program.generator_bodies import (
     EACH,

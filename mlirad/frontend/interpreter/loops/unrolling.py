@@ -10,8 +10,9 @@ import dataclasses
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
-from mlirad.frontend.interpreter import branches, conditions, dispatch, iteration
+from mlirad.frontend.interpreter import branches, consuming, dispatch
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.expressions import conditions
 from mlirad.frontend.interpreter.grown_lists import NeedList
 from mlirad.frontend.interpreter.iteration import is_generator, iterated
 from mlirad.frontend.join.carried.loop_header import Loop
@@ -78,7 +79,7 @@ def must_unroll(context: Context, iterable: Value, length: int | Traced) -> bool
     if isinstance(length, Traced):
         return False
     if isinstance(iterable, Lazy):
-        iterable = iteration.spent(context, iterable)
+        iterable = consuming.spent(context, iterable)
         if not isinstance(iterable, Lazy):
             return must_unroll(context, iterable, length)
         return is_generator(iterable) or any(must_unroll(context, part, length) for part in iterated(iterable))

@@ -13,17 +13,15 @@ from types import MemberDescriptorType
 from mlirad.errors import ShapeError
 from mlirad.frontend.interpreter import (
     attribute_access,
+    consuming,
     dispatch,
-    expressions,
     indices,
-    items_by_arrays,
-    iteration,
-    list_items,
     special_methods,
     storage,
     variables,
 )
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.expressions import expressions, items_by_arrays, list_items
 from mlirad.frontend.interpreter.grown_lists import is_integer
 from mlirad.frontend.interpreter.statements import shapes_assigned
 from mlirad.frontend.program import purity
@@ -38,7 +36,7 @@ def assign(context: Context, target: ast.expr, value: Value) -> None:
     with context.at(target):
         match target:
             case ast.Name():
-                iteration.require_no_generator(context, value)
+                consuming.require_no_generator(context, value)
                 variables.bind(context, target.id, value)
             case ast.Tuple() | ast.List():
                 unpack(context, target.elts, value)
@@ -60,7 +58,7 @@ def assign(context: Context, target: ast.expr, value: Value) -> None:
 
 
 def unpack(context: Context, targets: Sequence[ast.expr], value: Value) -> None:
-    items = list(iteration.elements(context, value))
+    items = list(consuming.elements(context, value))
     starred = [position for position, target in enumerate(targets) if isinstance(target, ast.Starred)]
     if starred:
         position, tail = starred[0], len(targets) - starred[0] - 1
@@ -127,7 +125,7 @@ def set_object_item(context: Context, base: Object, index: Value, value: Value) 
     position = storage.static(context, as_slice_or_number(context, index), "the index of a list")
     items = list(entry.items)
     if isinstance(position, slice):
-        items[position] = iteration.elements(context, value)
+        items[position] = consuming.elements(context, value)
     else:
         if not -len(items) <= int(position) < len(items):
             raise context.failed("IndexError", "list assignment index out of range")

@@ -13,17 +13,17 @@ import numpy as np
 
 from mlirad.frontend.interpreter import (
     attribute_access,
+    consuming,
     dispatch,
-    expressions,
     indices,
-    item_access,
     iteration,
     special_methods,
     storage,
     variables,
 )
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.interpreter.expressions import BINARY, UFUNCS
+from mlirad.frontend.interpreter.expressions import expressions, item_access
+from mlirad.frontend.interpreter.expressions.expressions import BINARY, UFUNCS
 from mlirad.frontend.interpreter.special_methods import BINARY as SPECIAL
 from mlirad.frontend.interpreter.statements import assigning
 from mlirad.frontend.values.basic_indexing import is_basic
@@ -82,7 +82,7 @@ def in_place(context: Context, op: ast.operator, current: Value, right: Value) -
         if isinstance(iteration.length_of(context, right), Traced):
             return extended(context, current, right)
         entry = storage.entry_of(context, current)
-        items = entry.items + iteration.elements(context, right)
+        items = entry.items + consuming.elements(context, right)
         storage.change(context, current, dataclasses.replace(entry, keys=tuple(range(len(items))), items=items))
         return current
     if isinstance(current, Object) and isinstance(op, ast.Mult) and storage.entry_of(context, current).kind is list:

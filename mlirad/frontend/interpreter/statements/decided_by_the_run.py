@@ -28,9 +28,10 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import Effect, effect_of
 from mlirad.dialect.core.expr import Expr, building, emit
 from mlirad.dialect.ops.check import EffectOp
-from mlirad.frontend.interpreter import attempts, branches, conditions, dispatch
+from mlirad.frontend.interpreter import attempts, branches, dispatch
 from mlirad.frontend.interpreter.attempts import Attempt
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.expressions import conditions
 from mlirad.frontend.interpreter.statements import caught, statements
 from mlirad.frontend.interpreter.statements.caught import Caught
 from mlirad.frontend.join.outcomes import Exit, Outcome

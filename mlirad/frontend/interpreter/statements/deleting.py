@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 import dataclasses
 
-from mlirad.frontend.interpreter import dispatch, expressions, indices, list_items, special_methods, storage, variables
+from mlirad.frontend.interpreter import dispatch, indices, special_methods, storage, variables
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.expressions import expressions, list_items
 from mlirad.frontend.interpreter.statements import assigning
 from mlirad.frontend.values.values import Object, Value
 

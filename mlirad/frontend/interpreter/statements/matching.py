@@ -17,8 +17,7 @@ from mlirad.frontend.interpreter import (
     attribute_access,
     branches,
     classes,
-    comparisons,
-    conditions,
+    consuming,
     dispatch,
     iteration,
     storage,
@@ -26,6 +25,7 @@ from mlirad.frontend.interpreter import (
 )
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import runs
+from mlirad.frontend.interpreter.expressions import comparisons, conditions
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.program.scope import Names
 from mlirad.frontend.values.traced import Traced
@@ -155,7 +155,7 @@ def matches_sequence(context: Context, patterns: Sequence[ast.pattern], value: V
     length = iteration.length_of(context, value)
     if isinstance(length, int) and (length < len(patterns) - 1 if starred else length != len(patterns)):
         return False
-    items = list(iteration.elements(context, value))
+    items = list(consuming.elements(context, value))
     if not starred:
         return all_match(context, list(zip(patterns, items, strict=True)), bindings)
     place, tail = starred[0], len(patterns) - starred[0] - 1

@@ -18,8 +18,9 @@ from mlirad.dialect.ops.bits import float_bits
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast
 from mlirad.errors import CompileError, UnsupportedSyntaxError
-from mlirad.frontend.interpreter import attempts, branches, conditions, dispatch, storage
+from mlirad.frontend.interpreter import attempts, branches, dispatch, storage
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.expressions import conditions
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Bottom
 from mlirad.frontend.program import purity

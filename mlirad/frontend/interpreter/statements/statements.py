@@ -10,9 +10,10 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from mlirad.frontend.interpreter import branches, conditions, dispatch, expressions, variables
+from mlirad.frontend.interpreter import branches, dispatch, variables
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import answers
+from mlirad.frontend.interpreter.expressions import conditions, expressions
 from mlirad.frontend.interpreter.statements import assigning, augmented, deleting, imports, local_classes, raising
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Bottom

@@ -15,7 +15,7 @@ from mlirad.dialect.ad.request_op import DerivativeOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, insert
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
-from mlirad.frontend.interpreter import iteration, storage
+from mlirad.frontend.interpreter import consuming, storage
 from mlirad.frontend.interpreter.calls.outlining import outline, plain_results, value_trees
 from mlirad.frontend.interpreter.calls.outlining.outline import Outlined, name_of_value
 from mlirad.frontend.interpreter.calls.outlining.plain_results import InArrays, MadeObject
@@ -219,7 +219,7 @@ def primals_and_tangents(
     if set(named) != {"primals", second} or len(args) > 2:
         message = f"{transform} takes a function, a tuple of primals, and a tuple of {second}"
         raise DTypeError(message, context.location)
-    return iteration.elements(context, named["primals"]), iteration.elements(context, named[second])
+    return consuming.elements(context, named["primals"]), consuming.elements(context, named[second])
 
 
 def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Expr]) -> Value:

@@ -12,7 +12,7 @@ from math import factorial
 from mlirad.dialect.ad.derivative_ops import JetOp
 from mlirad.dialect.core.expr import Expr, insert
 from mlirad.errors import ShapeError
-from mlirad.frontend.interpreter import iteration
+from mlirad.frontend.interpreter import consuming
 from mlirad.frontend.interpreter.calls.outlining import outline, plain_results, value_trees
 from mlirad.frontend.interpreter.calls.outlining.outline import name_of_value
 from mlirad.frontend.interpreter.calls.transforms import active_leaves, derivative_requests
@@ -64,7 +64,7 @@ def _paths(context: Context, name: str, series: Sequence[Value], count: int) -> 
     """The coefficients of each primal, equally many for all."""
     if len(series) != count:
         raise ShapeError(f"jet of {name}: {count} primals and {len(series)} series", context.location)
-    found = [None if is_none(context.use(each)) else iteration.elements(context, each) for each in series]
+    found = [None if is_none(context.use(each)) else consuming.elements(context, each) for each in series]
     orders = {len(each) for each in found if each is not None}
     if len(orders) > 1:
         message = f"jet of {name}: the series have {' and '.join(map(str, sorted(orders)))} coefficients"

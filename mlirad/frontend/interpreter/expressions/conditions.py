@@ -8,9 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from mlirad.frontend.interpreter import branches, comparisons, dispatch
-from mlirad.frontend.interpreter.comparisons import Truth, as_value, negated
+from mlirad.frontend.interpreter import branches, dispatch
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.expressions import comparisons
+from mlirad.frontend.interpreter.expressions.comparisons import Truth, as_value, negated
 from mlirad.frontend.values.values import Static, Value
 
 

@@ -9,16 +9,9 @@ import builtins
 import operator
 from collections.abc import Callable
 
-from mlirad.frontend.interpreter import (
-    dispatch,
-    indices,
-    items_by_arrays,
-    iteration,
-    list_items,
-    special_methods,
-    storage,
-)
+from mlirad.frontend.interpreter import dispatch, indices, range_values, special_methods, storage
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.expressions import items_by_arrays, list_items
 from mlirad.frontend.interpreter.grown_lists import is_integer
 from mlirad.frontend.values.basic_indexing import is_basic
 from mlirad.frontend.values.numpy_strides import is_c_contiguous
@@ -54,7 +47,7 @@ def get_item(context: Context, base: Value, index: Value) -> Value:
             if entry.kind is list:
                 return sequence_item(context, entry.items, index, context.new_list)
         case Static(value=range()) | Lazy(kind=builtins.range):
-            return iteration.part_of_range(context, base, index)
+            return range_values.part_of_range(context, base, index)
         case Static():
             operand = indices.index_operand(context, index)
             if is_integer(operand) and DATA in operand.origins and isinstance(base.value, tuple | str):

@@ -15,7 +15,7 @@ import numpy as np
 from mlirad.dialect.core.expr import apply
 from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import DTypeError, StaticValueError
-from mlirad.frontend.interpreter import branches, dispatch, indices, iteration, special_methods, storage
+from mlirad.frontend.interpreter import branches, consuming, dispatch, indices, iteration, special_methods, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.descriptions import is_same as is_one_value
 from mlirad.frontend.values.nep50 import kinds_of
@@ -236,7 +236,7 @@ def contains(context: Context, item: Value, container: Value) -> Truth:
     things = sequence(context, container)
     if things is None:
         wanted = storage.static(context, item, "the item searched for by `in`")
-        within = None if isinstance(container, Static) else iteration.elements(context, container)
+        within = None if isinstance(container, Static) else consuming.elements(context, container)
         searched = (
             storage.operand(context, container)
             if within is None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from mlirad.dialect.ops.check import check
-from mlirad.frontend.interpreter import dispatch, grown_lists, indices, iteration
+from mlirad.frontend.interpreter import dispatch, grown_lists, indices, range_values
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import _UNLIKE, as_value, origins_of
 from mlirad.frontend.join.list_elements import ArrayElement, NumberElement, element_of, element_of_list, joined, leaves
@@ -23,10 +23,10 @@ def item_of(context: Context, target: Object, index: Value) -> Value:
     """`xs[index]`."""
     entry = context.as_is(target)
     if isinstance(operand := indices.index_operand(context, index), slice):
-        every = iteration.range_of(context, (as_value(grown_lists.count_of(entry)),))
+        every = range_values.range_of(context, (as_value(grown_lists.count_of(entry)),))
         assert isinstance(every, Static | Lazy)
         context.push(target)
-        places = iteration.part_of_range(context, every, index)
+        places = range_values.part_of_range(context, every, index)
         return dispatch.call(context, Static(builtin.at_places), (context.pop(), places), {})
     return grown_lists.element_at(
         context, entry, grown_lists.position(context, entry, grown_lists.integer_index(context, operand))

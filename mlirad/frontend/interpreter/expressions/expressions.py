@@ -16,19 +16,17 @@ from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import (
     attribute_access,
     branches,
-    comparisons,
-    conditions,
+    consuming,
     dispatch,
     indices,
-    item_access,
-    iteration,
     special_methods,
     storage,
     variables,
 )
-from mlirad.frontend.interpreter.comparisons import as_value, negated
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import visits
+from mlirad.frontend.interpreter.expressions import comparisons, conditions, item_access
+from mlirad.frontend.interpreter.expressions.comparisons import as_value, negated
 from mlirad.frontend.interpreter.special_methods import UNARY as UNARY_METHODS
 from mlirad.frontend.program import purity
 from mlirad.frontend.values.traced import is_static
@@ -241,7 +239,7 @@ def items_of(context: Context, nodes: Sequence[ast.expr]) -> tuple[Value, ...]:
     number = 0
     for node in nodes:
         if isinstance(node, ast.Starred):
-            items = iteration.elements(context, dispatch.expression(context, node.value))
+            items = consuming.elements(context, dispatch.expression(context, node.value))
         else:
             items = (dispatch.expression(context, node),)
         context.push(*items)
@@ -252,14 +250,14 @@ def items_of(context: Context, nodes: Sequence[ast.expr]) -> tuple[Value, ...]:
 @visits(ast.Tuple)
 def visit_tuple(context: Context, node: ast.Tuple) -> Value:
     made = Tuple(items_of(context, node.elts))
-    iteration.require_no_generator(context, made)
+    consuming.require_no_generator(context, made)
     return made
 
 
 @visits(ast.List)
 def visit_list(context: Context, node: ast.List) -> Value:
     items = items_of(context, node.elts)
-    iteration.require_no_generator(context, Tuple(items))
+    consuming.require_no_generator(context, Tuple(items))
     return context.new_list(items)
 
 

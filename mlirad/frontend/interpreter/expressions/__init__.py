@@ -1,0 +1,1 @@
+"""Expressions: operators, comparisons, conditions, and items of arrays and containers."""
