@@ -199,7 +199,7 @@ def circles(edges: Mapping[str, set[str]]) -> set[frozenset[str]]:
 FOLDERS: dict[str, tuple[str, ...]] = {
     "dialect": ("core", "ops", "arrays", "ad", "functions", "layers", "linear_algebra", "effects", ""),
     "frontend": ("program", "values", "numpy", "join", "interpreter", ""),
-    "frontend/join": ("", "carried"),
+    "frontend/join": ("", "merging", "carried"),
     "frontend/interpreter": ("", "expressions", "text", "statements", "calls", "loops"),
     "autodiff": ("", "tape", "requests"),
     "autodiff/tape": ("decision", ""),

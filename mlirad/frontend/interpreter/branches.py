@@ -24,8 +24,8 @@ from mlirad.frontend.join.carried.value_pairs import value_pairs
 from mlirad.frontend.join.disagreements import Disagreements
 from mlirad.frontend.join.frames import Frame
 from mlirad.frontend.join.join_columns import Columns, discard, emit_if
-from mlirad.frontend.join.joined_views import with_copies
-from mlirad.frontend.join.merge import Merge
+from mlirad.frontend.join.merging.joined_views import with_copies
+from mlirad.frontend.join.merging.merge import Merge
 from mlirad.frontend.join.numbering import Numbering, PlaceNumbering
 from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.join.steering import Bottom

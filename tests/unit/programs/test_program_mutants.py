@@ -41,7 +41,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.expressions import comparisons, expressions
 from mlirad.frontend.interpreter.loops import loop_ops
 from mlirad.frontend.interpreter.statements import assigning, augmented, statements
-from mlirad.frontend.join import merge
+from mlirad.frontend.join.merging import merge, references
 from mlirad.frontend.numpy import numpy_elementwise, numpy_power, numpy_scalars, operators
 from mlirad.frontend.values import assignment, nep50
 from mlirad.frontend.values.values import Lazy, Ref, Static, Traced, Tuple
@@ -88,7 +88,7 @@ def a_slice_of_a_slice_has_the_inner_stride(patch: Patch) -> None:
 
 
 def a_selector_says_the_first(patch: Patch) -> None:
-    patch.setattr(merge.Merge, "selector", staticmethod(lambda ref, positions, on_side: 0))
+    patch.setattr(references.References, "selector", staticmethod(lambda ref, positions, on_side: 0))
 
 
 def an_update_makes_a_new_array(patch: Patch) -> None:

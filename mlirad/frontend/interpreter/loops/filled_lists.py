@@ -28,7 +28,7 @@ from mlirad.frontend.join.append_counts import AppendBound, AppendCounts
 from mlirad.frontend.join.carried.loop_header import Loop, Pass
 from mlirad.frontend.join.fillings import Filling, Fillings
 from mlirad.frontend.join.list_elements import Element, joined
-from mlirad.frontend.join.merge import Merge
+from mlirad.frontend.join.merging.merge import Merge
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Grows, Unbounded
 from mlirad.frontend.values import affine, known_facts

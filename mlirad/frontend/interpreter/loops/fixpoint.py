@@ -23,7 +23,7 @@ from mlirad.frontend.join.carried.collapse import collapsed
 from mlirad.frontend.join.carried.handed_on import Moves
 from mlirad.frontend.join.carried.loop_header import Header, Loop, LoopNumbering, Pass
 from mlirad.frontend.join.join_columns import Columns
-from mlirad.frontend.join.merge import Merge
+from mlirad.frontend.join.merging.merge import Merge
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Grows, NoFixpoint, NotConfirmed, NotEntered
 from mlirad.frontend.join.widening import Widening, leaves_of

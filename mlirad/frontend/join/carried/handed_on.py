@@ -20,9 +20,9 @@ from xdsl.ir import Block, SSAValue
 from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.join.carried.loop_header import Header, Pass, cells_in, kind_in_loop, names_of
 from mlirad.frontend.join.carried.value_pairs import ValuePair, value_pairs
-from mlirad.frontend.join.correspondence import Correspondence
 from mlirad.frontend.join.join_columns import Columns
-from mlirad.frontend.join.merge import Merge
+from mlirad.frontend.join.merging.correspondence import Correspondence
+from mlirad.frontend.join.merging.merge import Merge
 from mlirad.frontend.join.widening import leaves_of
 from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.value_parts import Renaming, with_parts

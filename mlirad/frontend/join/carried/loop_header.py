@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.join.append_counts import AppendCounts
 from mlirad.frontend.join.join_columns import Columns, discard
-from mlirad.frontend.join.merge import Merge
+from mlirad.frontend.join.merging.merge import Merge
 from mlirad.frontend.join.numbering import Numbering, Pair
 from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.join.widening import Given, leaves_of, with_own_values

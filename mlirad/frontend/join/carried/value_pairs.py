@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlirad.frontend.join.correspondence import Correspondence
+from mlirad.frontend.join.merging.correspondence import Correspondence
 from mlirad.frontend.values.state import Place
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Ref, Static, Tuple, Value, bare

@@ -12,18 +12,18 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building
-from mlirad.frontend.join.correspondence import Correspondence, entry_of, head
 from mlirad.frontend.join.disagreements import Disagreements
 from mlirad.frontend.join.join_columns import Columns, Operand
-from mlirad.frontend.join.joined_views import fillers, one_kind
 from mlirad.frontend.join.list_elements import Element, common_element
+from mlirad.frontend.join.merging.correspondence import Correspondence, entry_of, head
+from mlirad.frontend.join.merging.joined_views import fillers, one_kind
+from mlirad.frontend.join.merging.references import References
 from mlirad.frontend.join.numbering import Numbering
 from mlirad.frontend.join.numbers import join_numbers
-from mlirad.frontend.join.selectors import contents_of, renumbered
 from mlirad.frontend.join.widening import Widening
 from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.nep50 import Either, Several
@@ -32,7 +32,6 @@ from mlirad.frontend.values.state import Live, Place, State
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.value_parts import Renaming, parts_of, with_parts, without_snapshots
 from mlirad.frontend.values.values import (
-    Alternative,
     Bound,
     Buffer,
     Closure,
@@ -46,7 +45,6 @@ from mlirad.frontend.values.values import (
     Partial,
     PullbackValue,
     Ref,
-    Snapshot,
     Static,
     Transformed,
     Tuple,
@@ -54,7 +52,6 @@ from mlirad.frontend.values.values import (
     is_none,
     is_number,
 )
-from mlirad.frontend.values.views.view import View, safe_params
 from mlirad.location import SourceLocation
 from mlirad.signature import is_same_static
 
@@ -72,8 +69,7 @@ class Merge:
 
     origins: what decides between the sides. loop: the loop, if this is the merge of its header. widening: equal numbers
     that the loop carries nevertheless. fill: for the branches of an if, puts a list into arrays. elsewhere: if a side
-    does not end in this way, the states in which it ends in other ways. selectors: those created so far, by what they
-    come from.
+    does not end in this way, the states in which it ends in other ways.
     """
 
     left: State | None
@@ -87,13 +83,15 @@ class Merge:
     fill: Fill | None = None
     elsewhere: Sequence[State] = ()
     store: dict[int, Expr] = field(default_factory=dict)
-    selectors: dict[Hashable, Expr] = field(default_factory=dict)
     paired: Correspondence = field(init=False)
     why: Disagreements = field(init=False)
+    references: References = field(init=False)
 
     def __post_init__(self) -> None:
         self.paired = Correspondence(self.left, self.right, self.numbering, joins_none=self.loop is None)
         self.why = Disagreements(self.location, self.loop)
+        sides = self.left, self.right
+        self.references = References(*sides, self.columns, self.paired.cells, self.origins, self.loop, self.why)
 
     def run(self) -> State:
         places = self.paired.places()
@@ -248,7 +246,7 @@ class Merge:
         if isinstance(a, Ref) and isinstance(b, Ref):
             a, b = one_kind(a, b, self.paired.cells.left, self.paired.cells.right, in_loop=self.loop is not None)
         if isinstance(a, Ref) and isinstance(b, Ref) and (a.pattern, a.dtype) == (b.pattern, b.dtype):
-            return self.array(place, a, b)
+            return self.references.array(place, a, b, self.store)
         if isinstance(a, Object) and isinstance(b, Object):
             number = self.paired.objects.left[a.number]
             if number == self.paired.objects.right[b.number]:
@@ -322,93 +320,6 @@ class Merge:
             several = Several(joined.kinds, self.why.several(place, a, b, joined.kinds))
         return Traced(expr, joined.weak, False, origins, either, several)
 
-    def array(self, place: Place, a: Ref, b: Ref) -> Ref | Poison:
-        """Merge two references: the union of their alternatives."""
-        left = {(self.paired.cells.left[x.cell], x.view.lens): x.view for x in a.alternatives}
-        right = {(self.paired.cells.right[x.cell], x.view.lens): x.view for x in b.alternatives}
-        if len(left) < len(a.alternatives) or len(right) < len(b.alternatives):
-            # Two arrays have been merged, and these are different views of the result: no selector distinguishes them.
-            return self.why.poison(place, "may be either of two views of one array here", hint="give each a .copy()")
-        keys = sorted({*left, *right}, key=_key_order)
-        if set(left) != set(right) and not all(view.is_static for view in (*left.values(), *right.values())):
-            # On the side that does not use it, a view must have the size of the one that is used.
-            why = "may be either of two arrays here, whose sizes are known only at run time"
-            return self.why.poison(place, why, hint="give each a .copy()")
-        alternatives = tuple(
-            Alternative(key[0], self.view((place, "view", key), left.get(key), right.get(key))) for key in keys
-        )
-        if len(keys) == 1:
-            return Ref(alternatives)
-        selector = self.selector(
-            place,
-            self.selector_of(a, [keys.index(key) for key in left], self.columns.left),
-            self.selector_of(b, [keys.index(key) for key in right], self.columns.right),
-        )
-        return Ref(alternatives, selector, self.snapshot(place, a, b, alternatives))
-
-    def snapshot(self, place: Place, a: Ref, b: Ref, alternatives: tuple[Alternative, ...]) -> Snapshot | None:
-        """The elements of one of several arrays. A loop carries them, and so selects an array only where it writes
-        one."""
-        first = alternatives[0].view
-        if any(not each.view.is_static or each.view.strides != first.strides for each in alternatives):
-            return None
-        if not first.ndim or 0 in first.pattern:
-            return None
-        assert self.left is not None and self.right is not None
-        left, right = a.current(self.left.store), b.current(self.right.store)
-        if self.loop is None and left is None and right is None:
-            return None
-        view = View.of(first.shape, first.dtype, first.strides)
-        cells = tuple(self.store[each.cell] for each in alternatives)
-        if left is not None and right is not None and left.contents.value is right.contents.value:
-            if left.view.steps == right.view.steps and left.view.params == right.view.params:
-                return Snapshot(left.view, left.contents, cells)
-        contents = [
-            on_side(lambda ref=ref, store=state.store: contents_of(ref, store))
-            for ref, state, on_side in ((a, self.left, self.columns.on_left), (b, self.right, self.columns.on_right))
-        ]
-        carried = self.columns.request((place, "contents"), contents[0].type, contents[0], contents[1])
-        return Snapshot(view, carried, cells)
-
-    def selector(self, place: Place, a: Operand, b: Operand) -> Expr:
-        """Merge two selectors. References with the same selectors on both sides share the result, so later joins see
-        that they choose alike."""
-        key = tuple(operand.value if isinstance(operand, Expr) else operand for operand in (a, b))
-        if key not in self.selectors:
-            self.selectors[key] = self.columns.request((place, "selector"), types.I64, a, b)
-        return self.selectors[key]
-
-    def selector_of(self, ref: Ref, positions: list[int], block: Block) -> Operand:
-        """A side's selector, renumbered for the merged alternatives."""
-        if ref.selector is None:
-            return positions[0]
-        if positions == list(range(len(positions))):
-            return ref.selector
-        key = ref.selector.value, tuple(positions), block
-        if key not in self.selectors:
-            with building(block):
-                self.selectors[key] = renumbered(ref.selector, positions)
-        return self.selectors[key]
-
-    def view(self, key: Hashable, a: View | None, b: View | None) -> View:
-        """Merge two views with the same steps. On a side that does not use a view, its starts must still be in
-        range."""
-        present = a if a is not None else b
-        assert present is not None
-        params: list[int | Expr] = []
-        for index, safe in enumerate(safe_params(present)):
-            x, y = (None if view is None else view.params[index] for view in (a, b))
-            if not isinstance(x, Expr) and not isinstance(y, Expr) and (x == y or x is None or y is None):
-                static = y if x is None else x
-                assert static is not None
-                params.append(static)
-            else:
-                params.append(self.columns.request((key, index), types.I64, x, y, filler=safe, share=False))
-        origins = present.origins | (b.origins if b is not None else frozenset())
-        if not present.is_static and any(isinstance(x, Expr) and self.columns.is_column(x) for x in params):
-            origins |= self.origins
-        return dataclasses.replace(present, params=tuple(params), origins=origins)
-
 
 def _entries(state: State) -> Callable[[Object], Entry]:
     return lambda value: state.heap[value.number]
@@ -420,7 +331,3 @@ def _operand(value: Static | Traced) -> Operand:
 
 def _origins(value: Static | Traced) -> frozenset:
     return value.origins if isinstance(value, Traced) else frozenset()
-
-
-def _key_order(key: tuple[int, Hashable]) -> tuple[int, str]:
-    return key[0], repr(key[1])
