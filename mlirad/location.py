@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 from dataclasses import dataclass
+from types import CodeType
 
 _texts: dict[str, list[str]] = {}  # by names that linecache does not know
 
@@ -23,6 +24,12 @@ class SourceLocation:
     col_offset: int = 0
     end_lineno: int | None = None
     end_col_offset: int | None = None
+
+    @classmethod
+    def of_definition(cls, code: CodeType) -> SourceLocation:
+        """The place where a function is defined: the start of its first line, behind the indentation."""
+        line = cls(code.co_filename, code.co_firstlineno).source_line() or ""
+        return cls(code.co_filename, code.co_firstlineno, len(line) - len(line.lstrip()))
 
     def source_line(self) -> str | None:
         """The text of the line without its end, or None if the source cannot be found."""

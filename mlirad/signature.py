@@ -296,13 +296,34 @@ def _key(value: Any, leaves: list[Any]) -> Hashable:
 
 
 def signature_of(args: Sequence[Any], kwargs: Mapping[str, Any], static: Sequence[int | str] = ()) -> Signature:
-    """The signature of a call; the arguments `static` (positions or keywords) are leaves of known value."""
+    """The signature of a call; the arguments `static` (positions or keywords) are leaves of known value.
+
+    Raises TypeError, with the argument, for unsupported leaves.
+    """
     held = [StaticLeaf(value, True) if number in static else value for number, value in enumerate(args)]
     named = {key: StaticLeaf(value, True) if key in static else value for key, value in kwargs.items()}
     found, structure = tree.flatten(
         (tuple(_Opaque.wrap(held)), dict(zip(named, _Opaque.wrap(named.values()), strict=True)))
     )
-    return Signature(structure, tuple(leaf.leaf if isinstance(leaf, _Opaque) else leaf_of(leaf) for leaf in found))
+    try:
+        leaves = tuple(leaf.leaf if isinstance(leaf, _Opaque) else leaf_of(leaf) for leaf in found)
+    except TypeError as error:
+        given = (*((f"argument {number}", value) for number, value in enumerate(held)), *named.items())
+        refused = next((name for name, value in given if not _has_leaves(value)), None)
+        raise TypeError(str(error) if refused is None else f"{refused}: {error}") from None
+    return Signature(structure, leaves)
+
+
+def _has_leaves(argument: Any) -> bool:
+    """Whether an argument has only supported leaves."""
+    if isinstance(argument, StaticLeaf):
+        return True
+    try:
+        for leaf in tree.flatten(argument)[0]:
+            leaf_of(leaf)
+    except TypeError:
+        return False
+    return True
 
 
 def leaves_of(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:

@@ -152,7 +152,10 @@ class _OfResiduals:
         leaves, structure = tree.flatten(given)
         entry = self._entry
         if structure != entry.cotangents:
-            raise ValueError(f"the {self.GIVEN} has the structure {structure}, and the {self.LIKE} {entry.cotangents}")
+            raise ValueError(
+                f"the {self.GIVEN} has the structure {structure}, and the {self.LIKE} {entry.cotangents}, where * is a "
+                f"number or an array: pass a {self.GIVEN} for each part of the {self.LIKE}"
+            )
         wanted = zip(leaves, entry.cotangent_leaves, self._shapes, strict=True)
         passed = [self._fitted(*each) for each in wanted if not self._is_ignored(*each[:2])]
         results = self._artifact.invoke(entry.name, [*self._residuals, *passed, *self._sizes], self._dtypes)

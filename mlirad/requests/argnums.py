@@ -32,8 +32,17 @@ def _all_of(given: Any, kind: type, option: str, wanted: str) -> tuple[Any, ...]
     if not isinstance(items, tuple | list | range) or any(
         not isinstance(x, kind) or isinstance(x, bool) for x in items
     ):
-        raise TypeError(f"{option} must be {wanted}, not {given!r}")
+        raise TypeError(f"{option} must be {wanted}, not {given!r}{_instead(option, given)}")
     return tuple(items)
+
+
+def _instead(option: str, given: Any) -> str:
+    """What else was meant, if this is clear."""
+    if isinstance(given, str) and option == "argnums":
+        return f": argnames={given!r} chooses an argument by its name"
+    if isinstance(given, str | bool | tuple | list | range | int):
+        return ""
+    return "; the function's own arguments belong in a second call, as in grad(f)(x)"
 
 
 def spelled(argnums: Argnums) -> str:

@@ -94,7 +94,7 @@ def definition_of(function: Any) -> SourceLocation | None:
     while is_own_wrapper(function):
         function = plain(function.__wrapped__)
     code = getattr(function, "__code__", None)
-    return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno)
+    return None if code is None else SourceLocation.of_definition(code)
 
 
 def is_own_wrapper(function: Any) -> bool:

@@ -16,8 +16,8 @@ from mlirad.dialect.functions.complex_parts import ImagOp, RealOp
 from mlirad.frontend.interpreter import classes, dispatch, indices, outside_objects, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import declarations
+from mlirad.frontend.program import hints
 from mlirad.frontend.program.hidden_state import STRIDES
-from mlirad.frontend.program.hints import did_you_mean
 from mlirad.frontend.values.numpy_strides import is_unknown
 from mlirad.frontend.values.sizes import is_static
 from mlirad.frontend.values.traced import NeedStatic, Traced, visible, visible_shape
@@ -56,7 +56,9 @@ def attribute(context: Context, value: Value, name: str) -> Value:
                     return entry.items[entry.keys.index(name)]
                 return outside_objects.attribute_of_class(context, value, entry.kind, name)
             if not hasattr(entry.kind, name):
-                raise context.refusal(f"a {entry.kind.__name__} has no attribute {name!r}").as_raised(AttributeError)
+                hint = "make an array of it: np.array(xs)" if entry.kind is list and hasattr(np.ndarray, name) else None
+                refusal = context.refusal(f"a {entry.kind.__name__} has no attribute {name!r}", hint)
+                raise refusal.as_raised(AttributeError)
             return Bound(value, name)
         case Tuple():
             fields = getattr(value.kind, "_fields", ())
@@ -119,8 +121,8 @@ def array_attribute(context: Context, array: Ref, name: str) -> Value:
         return dispatch.call(context, Static(getattr(np, name)), (array,), {}) if viewed is None else viewed
     if not hasattr(np.ndarray, name):
         known = [each for each in dir(np.ndarray) if not each.startswith("_")]
-        refusal = context.refusal(f"an array has no attribute {name!r}", did_you_mean(name, known, ".{}"))
-        raise refusal.as_raised(AttributeError)
+        hint = hints.of_other_arrays(name) or hints.did_you_mean(name, known, ".{}")
+        raise context.refusal(f"an array has no attribute {name!r}", hint).as_raised(AttributeError)
     if not callable(getattr(np.ndarray, name)):
         raise context.refusal(f"the array attribute {name!r} is not compiled", STRIDES if name == "strides" else None)
     return Bound(array, name)
@@ -167,7 +169,7 @@ def number_attribute(context: Context, number: Traced, name: str) -> Value:
             return number
         if name == "imag":
             return Static(number.kind(0))
-        if not hasattr(number.kind, name):
+        if not hasattr(number.kind, name) and not (number.either or number.several):
             message = f"{number.kind.__name__!r} object has no attribute {name!r}"
             raise context.refusal(message).as_raised(AttributeError)
         if name == "conjugate":
@@ -182,10 +184,10 @@ def number_attribute(context: Context, number: Traced, name: str) -> Value:
         return Static(static[name]) if name != "shape" else Tuple(())
     if name in ("T", "real"):
         return number
-    if not hasattr(np.float64, name):
-        known = [each for each in dir(np.float64) if not each.startswith("_")]
-        refusal = context.refusal(f"a NumPy number has no attribute {name!r}", did_you_mean(name, known, ".{}"))
-        raise refusal.as_raised(AttributeError)
-    if not callable(getattr(np.float64, name)):
+    if not hasattr(number.dtype.type, name):
+        known = [each for each in dir(number.dtype.type) if not each.startswith("_")]
+        hint = hints.of_other_arrays(name) or hints.did_you_mean(name, known, ".{}")
+        raise context.refusal(f"a NumPy number has no attribute {name!r}", hint).as_raised(AttributeError)
+    if not callable(getattr(number.dtype.type, name)):
         raise context.refusal(f"the attribute {name!r} of a NumPy number is not compiled")
     return Bound(number, name)

@@ -32,6 +32,7 @@ from mlirad.frontend.values.values import (
 )
 from mlirad.frontend.values.views.view import View
 
+_OF_ITERABLES = ("__iter__", "__getitem__", "__len__")
 _SEQUENCES = (str, range, tuple, bytes)
 DICT_KEYS, DICT_VALUES, DICT_ITEMS = type({}.keys()), type({}.values()), type({}.items())
 """The views of a dict: `Lazy` values of these kinds show its present items."""
@@ -89,7 +90,16 @@ def length_of(context: Context, value: Value) -> int | Traced:
             return length_of_rest(length_of(context, items), integer(context, first))
         case Lazy() if value.kind is not str:
             return length_of(context, value.parts[0])
-    raise DTypeError(f"{kind_of(value)} is not iterable, and has no length", context.location).as_raised(TypeError)
+    if isinstance(value, Static) and isinstance(value.value, frozenset):
+        raise context.refusal(
+            "iterating over a set is not compiled", "iterate over a list of its elements: sorted(...)"
+        )
+    if isinstance(value, Static) and storage.may_have(context, value, *_OF_ITERABLES):
+        raise storage.changing(context, value.value)
+    if isinstance(value, Lazy) and value.kind is str:
+        raise context.refusal("the length of text with run-time values, and iterating over it, are not compiled")
+    refusal = DTypeError(f"{kind_of(value)} is not iterable, and has no length", context.location)
+    raise refusal if storage.may_have(context, value, *_OF_ITERABLES) else refusal.as_raised(TypeError)
 
 
 def length_of_rest(length: int | Traced, first: int | Traced) -> int | Traced:

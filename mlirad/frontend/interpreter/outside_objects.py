@@ -23,8 +23,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.steering import Restart
 from mlirad.frontend.join.value_names import name
 from mlirad.frontend.numpy import numpy_calls
-from mlirad.frontend.program import purity
-from mlirad.frontend.program.hints import did_you_mean, of_former_name
+from mlirad.frontend.program import hints, purity
 from mlirad.frontend.values.numpy_strides import strides_of
 from mlirad.frontend.values.traced import of_array
 from mlirad.frontend.values.values import Alternative, Bound, Entry, Object, Owner, Ref, Static, Tuple, Value
@@ -78,7 +77,7 @@ def global_value(context: Context, name: str) -> Value:
     try:
         value = lookup(function, name)
     except NameError as error:
-        alike = did_you_mean(name, [*context.frame.scope.local, *function.__globals__, *dir(builtins)])
+        alike = hints.did_you_mean(name, [*context.frame.scope.local, *function.__globals__, *dir(builtins)])
         raise context.refusal(str(error), alike or "define it before the function is compiled") from None
     is_settled_too = is_in_settled(function.__module__) and name not in function.__code__.co_freevars
     return object_value(context, value, None if is_settled_too else context.findings.root(function, name))
@@ -259,12 +258,12 @@ def attribute_of_object(context: Context, owner: Static, name: str) -> Value:
 def spelled_alike(value: Any, name: str) -> str | None:
     """The hint for a missing attribute: a compiled function with a similar name, if there is one."""
     prefix = value.__name__.replace("numpy", "np", 1) if isinstance(value, ModuleType) else ""
-    if prefix == "np" and (former := of_former_name(name)) is not None:
+    if prefix == "np" and (former := hints.of_former_name(name)) is not None:
         return former
     compiled = [each.rpartition(".") for each in numpy_calls.supported_names()] if prefix else []
     names = dir(value) if isinstance(value, type | ModuleType) else object.__dir__(value)
     own = [each for each in names if not each.startswith("_")]
-    return did_you_mean(name, [*(short for home, _, short in compiled if home == prefix), *own], f"{prefix}.{{}}")
+    return hints.did_you_mean(name, [*(short for home, _, short in compiled if home == prefix), *own], f"{prefix}.{{}}")
 
 
 def property_of(context: Context, owner: Value, kind: type, name: str, stored: property) -> Value:
@@ -315,6 +314,10 @@ def attribute_of_class(context: Context, value: Value, kind: type, name: str) ->
         guard(context, path, found)
         is_static = isinstance(inspect.getattr_static(kind, name), staticmethod)
         return Static(found) if is_static else Bound(value, name, found)
+    if not hasattr(kind, name) and not hasattr(kind, "__getattr__"):
+        known = [*getattr(kind, "__dataclass_fields__", getattr(kind, "_fields", ())), *vars(kind)]
+        hint = hints.did_you_mean(name, [each for each in known if not each.startswith("_")], ".{}")
+        raise context.refusal(f"{kind.__name__} has no field, method or class attribute {name!r}", hint)
     if found is None or callable(found):
         raise context.refusal(f"the attribute {name!r} of {kind.__name__} is not compiled")
     return object_value(context, found, path)

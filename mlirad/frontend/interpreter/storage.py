@@ -6,6 +6,7 @@ Reads: the heap and the store of the state. Writes: both, and ops. Leaves: entri
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import FunctionType, GeneratorType
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,20 @@ from mlirad.frontend.values.descriptions import is_same
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import Traced, as_operand, of_array, require_static
 from mlirad.frontend.values.value_parts import inside
-from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
+from mlirad.frontend.values.values import (
+    Bound,
+    Closure,
+    Entry,
+    Lazy,
+    Object,
+    Partial,
+    Ref,
+    Static,
+    Transformed,
+    Tuple,
+    Value,
+    kind_of,
+)
 from mlirad.frontend.values.views import view_contents
 from mlirad.library.python.collection_classes import Deque
 from mlirad.library.python.iterators import Flat
@@ -165,6 +179,27 @@ def described(context: Context, value: Value) -> str:
     if isinstance(value, Object) and (kind := kind_of_object(context, value)) not in (list, dict):
         return f"an object of class {kind.__name__}"
     return kind_of(value)
+
+
+def may_have(context: Context, value: Value, *methods: str) -> bool:
+    """Whether Python's object for a value may have one of these special methods. If it has none, Python raises a
+    TypeError where one is needed, which the program may catch; otherwise the use is only not compiled."""
+    match value:
+        case Static():
+            kind = type(value.value)
+        case Object():
+            kind = kind_of_object(context, value)
+        case Tuple():
+            kind = value.kind
+        case Lazy():
+            kind = value.kind if isinstance(value.kind, type) else GeneratorType
+        case Traced():
+            kind = np.float64
+        case Closure() | Bound() | Partial() | Transformed():
+            kind = FunctionType
+        case _:
+            return True
+    return any(hasattr(kind, method) for method in methods)
 
 
 def changing(context: Context, value: Any) -> UnsupportedSyntaxError:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import inspect
 import math
+import random
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodType, ModuleType, WrapperDescriptorType
@@ -227,7 +229,7 @@ def spelling(function: Any) -> str:
     name = getattr(function, "__name__", None) if isinstance(function, _NAMED) else None
     if name is None:
         return f"an object of class {type(function).__name__}"
-    for prefix, module in (("np", np), ("np.linalg", np.linalg), ("np.random", np.random), ("math", math)):
+    for prefix, module in _PREFIXES:
         if _is_of(module, name, function):
             return f"{prefix}.{name}"
     owner = getattr(function, "__self__", None) or getattr(function, "__objclass__", None)
@@ -236,14 +238,19 @@ def spelling(function: Any) -> str:
     if isinstance(owner, type):
         return f"{owner.__name__}.{name}"
     home = getattr(owner, "__name__", None) if isinstance(owner, ModuleType) else getattr(function, "__module__", None)
-    if home in _SPELLED_WHOLE:
-        return f"{_SPELLED_WHOLE[home]}.{name}"
+    home = {"posix": "os", "builtins": None}.get(home or "", (home or "").removeprefix("_"))
+    if home in sys.stdlib_module_names:
+        return f"{home}.{name}"
     return f"np.{owner.__name__}.{name}" if isinstance(owner, np.ufunc) else name
 
 
 def _is_of(module: Any, name: str, function: Any) -> bool:
-    found = getattr(module, name, None)
-    return found is function or (isinstance(function, BuiltinFunctionType) and found == function)
+    found = vars(module).get(name)  # getattr warns about names that NumPy had once
+    is_bound = isinstance(function, BuiltinFunctionType) and found == function
+    return found is function or is_bound or getattr(found, "__func__", None) is function
+
+
+_PREFIXES = (("np", np), ("np.linalg", np.linalg), ("np.random", np.random), ("math", math), ("random", random))
 
 
 # Objects with names of their own; reading the name of another object might run user code.
@@ -251,11 +258,6 @@ _NAMED = (
     *(type, FunctionType, BuiltinFunctionType, MethodType, MethodDescriptorType, WrapperDescriptorType),
     *(np.ufunc, *CALLABLES),
 )
-_SPELLED_WHOLE = {name: name for name in ("time", "random", "itertools", "functools")} | {
-    "_operator": "operator",
-    "_functools": "functools",
-    "posix": "os",
-}
 
 
 @cache

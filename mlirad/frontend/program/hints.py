@@ -24,6 +24,30 @@ _EFFECTS: Mapping[Any, str] = {
 _MODULES_OF_EFFECTS = {"logging": "log before or after the call"}
 
 
+_OF_OTHER_ARRAYS = {
+    "at": "write into a copy: y = x.copy(), then y[i] = v",
+    "backward": "mlirad.grad(f)(x) gives the gradient",
+    "block_until_ready": "leave it out: results are complete when a call returns",
+    "cpu": "leave it out: an array is in the memory of the processor",
+    "detach": "mlirad.stop_gradient(x)",
+    "double": "x.astype(np.float64)",
+    "expand": "np.broadcast_to(x, shape)",
+    "float": "x.astype(np.float32)",
+    "long": "x.astype(np.int64)",
+    "numel": "x.size",
+    "numpy": "leave it out: x is an array of NumPy",
+    "permute": "x.transpose(axes)",
+    "requires_grad": "mlirad.grad(f, argnums=...) chooses the arguments to differentiate",
+    "unsqueeze": "np.expand_dims(x, axis)",
+}
+"""Attributes of the arrays of PyTorch and JAX that NumPy's do not have."""
+
+
+def of_other_arrays(name: str) -> str | None:
+    """What to write instead of an attribute that only arrays of other packages have."""
+    return _OF_OTHER_ARRAYS.get(name)
+
+
 def of_effect(function: Any) -> str | None:
     """What to write instead of a function that is called only for its effect, whatever its arguments are."""
     home = getattr(function, "__module__", None)

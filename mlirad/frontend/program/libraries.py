@@ -6,6 +6,10 @@ Reads: functions and classes. Writes: nothing. Leaves: refusals that use the nam
 from __future__ import annotations
 
 import inspect
+import os
+import sys
+import sysconfig
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,11 +19,22 @@ from mlirad.frontend.program import coverage
 from mlirad.location import SourceLocation
 
 _LIBRARIES = ("numpy", "scipy", "sklearn")
+_STANDARD = f"{sysconfig.get_path('stdlib')}{os.sep}"
 
 
 def is_of_library(value: Any) -> bool:
-    """Whether a function or class belongs to a library that checks and dispatches in Python."""
-    return (getattr(value, "__module__", None) or "").split(".")[0] in _LIBRARIES
+    """Whether a function or class belongs to a library that checks and dispatches in Python, or to Python's own."""
+    home = (getattr(value, "__module__", None) or "").split(".")[0]
+    if home in _LIBRARIES:
+        return True
+    return _is_standard(home)
+
+
+@cache
+def _is_standard(module: str) -> bool:
+    """Whether a module is Python's own. (A module of the user may have the name of one.)"""
+    file = getattr(sys.modules.get(module), "__file__", None) if module in sys.stdlib_module_names else None
+    return file is not None and file.startswith(_STANDARD)
 
 
 def public_name(value: Any) -> str:
@@ -36,12 +51,22 @@ def public_name(value: Any) -> str:
 class Blamed(Protocol):
     """An error in code: `callers` lead to its place; `library` is the library call whose code it is in, if any."""
 
+    location: SourceLocation | None
     callers: list[SourceLocation]
     library: LibraryCall | None
 
 
 def blame(error: Blamed, function: Any, location: SourceLocation | None) -> None:
-    """Note on an error in a library's code which function of the library the user called, and where."""
+    """Note on an error in a library's code which function of the library the user called, and where. Python's own
+    functions call functions of the user: an error in one of these keeps its place."""
+    place = error.location
+    if (
+        place is not None
+        and _is_standard(function.__module__.split(".")[0])
+        and not place.filename.startswith(_STANDARD)
+    ):
+        error.callers += [] if location is None else [location]
+        return
     error.library, error.callers = (public_name(function), location), []
 
 
@@ -52,7 +77,13 @@ def reported(error: CompileError) -> CompileError:
     name, location = error.library
     cause = f"its code uses what is not compiled: {error.message}"
     known = coverage.hint_of_kind(name)
-    hint = known or (cause if name.startswith("np.") else f"write it with NumPy's functions ({cause})")
+    if name.startswith("np."):
+        instead = cause
+    elif name.split(".")[0] in sys.stdlib_module_names:
+        instead = f"call it outside, before or after the compiled function ({cause})"
+    else:
+        instead = f"write it with NumPy's functions ({cause})"
+    hint = known or instead
     refusal = UnsupportedSyntaxError(f"{name} is not supported", location, hint)
     refusal.callers = error.callers
     return refusal

@@ -77,7 +77,7 @@ def source_of(function: FunctionType, may_yield: bool = False) -> Source:
     if it is a generator and may be none."""
     code = function.__code__
     name = function.__qualname__
-    location = SourceLocation(code.co_filename, code.co_firstlineno)
+    location = SourceLocation.of_definition(code)
     if code.co_flags & (0x280 if may_yield else 0x2A0):  # generator, coroutine, async generator
         raise UnsupportedSyntaxError(f"{name} is a generator or a coroutine", location, "return an array or a list")
     found = _found(function)

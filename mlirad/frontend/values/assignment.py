@@ -39,7 +39,8 @@ def assignable(
         check_in_place(operand, shape, dtype, in_place)
     own = shape_of(operand)
     if own and not shape:
-        raise StaticValueError("setting an array element with a sequence.")
+        hint = "write to the whole array, y[:] = x, or store one element of x"
+        raise StaticValueError("setting an array element with a sequence.", hint=hint)
     extra = max(len(own) - len(shape), 0)
     message = "could not broadcast input array from shape {own} into shape {shape}"
     if any(size != 1 for size in own[:extra]) or not require_broadcast(own[extra:], shape, message):
@@ -61,7 +62,8 @@ def check_in_place(value: Traced | Number, shape: Shape, dtype: np.dtype, ufunc:
     source = nep50.strong(stand_in(value))
     if not nep50.may_cast(source, dtype, "same_kind"):
         raise DTypeError(
-            f"Cannot cast ufunc '{ufunc.__name__}' output from {source!r} to {dtype!r} with casting rule 'same_kind'"
+            f"Cannot cast ufunc '{ufunc.__name__}' output from {source!r} to {dtype!r} with casting rule 'same_kind'",
+            hint="begin with an array of the result's dtype, or make a new one: y = y + x in place of y += x",
         )
 
 

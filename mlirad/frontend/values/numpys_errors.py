@@ -28,6 +28,17 @@ _REFUSALS: tuple[tuple[type[Exception], type[CompileError]], ...] = (
 )
 
 
+_BITS = "bits are of integers and booleans: write x.astype(np.int64), or a comparison such as x > 0"
+_HINTS = {
+    "inhomogeneous shape": "make all rows equally long, or loop over the rows",
+    "ufunc 'bitwise_": _BITS,
+    "ufunc 'left_shift'": _BITS,
+    "ufunc 'right_shift'": _BITS,
+    "ufunc 'invert'": _BITS,
+}
+"""What to write instead, by a part of NumPy's text."""
+
+
 class numpys_refusal:
     """Turn an exception that Python or NumPy raises inside into the CompileError that is also an instance of its
     class."""
@@ -39,4 +50,6 @@ class numpys_refusal:
         if isinstance(error, Exception) and not isinstance(error, CompileError):
             ours = next((ours for raised, ours in _REFUSALS if isinstance(error, raised)), None)
             if ours is not None:
-                raise ours(str(error)).as_raised(type(error)) from None
+                text = str(error)
+                hint = next((hint for part, hint in _HINTS.items() if part in text), None)
+                raise ours(text, hint=hint).as_raised(type(error)) from None

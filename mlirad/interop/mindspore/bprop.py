@@ -138,5 +138,4 @@ def _require_arity(bprop: Function, function: Function) -> None:
         return
     expected = ", ".join([*inputs, "out", "dout"])
     message = f"bprop takes {len(taken)} arguments, and is given {len(inputs) + 2}: {expected}"
-    code = bprop.__code__
-    raise DifferentiationError(message, SourceLocation(code.co_filename, code.co_firstlineno))
+    raise DifferentiationError(message, SourceLocation.of_definition(bprop.__code__))

@@ -34,7 +34,7 @@ def _one_for_each(caller: Callable[..., Any], name: str, given: Any) -> tuple[An
     """A tuple with an item for each argument. Raises TypeError for an array, whose rows are not the arguments."""
     if hasattr(given, "__array__") or not isinstance(given, Iterable):
         wanted = f"{name} is a tuple with an item for each argument, as in (x,)"
-        raise TypeError(f"{caller.__name__}(): {wanted}, not a {type(given).__name__}")
+        raise TypeError(f"{caller.__name__}(): {wanted}, not {type(given).__name__}")
     return tuple(given)
 
 
@@ -83,7 +83,7 @@ def jet(
     for number, each in enumerate(given):
         if each is not None and (not isinstance(each, Iterable) or (isinstance(each, np.ndarray) and not each.ndim)):
             wanted = f"item {number} of series is a list of derivatives, as in [v]"
-            raise TypeError(f"jet(): {wanted}, not a {type(each).__name__}")
+            raise TypeError(f"jet(): {wanted}, not {type(each).__name__}")
     path = tuple(each if each is None else tuple(each) for each in given)
     return kernel(_one_for_each(jet, "primals", primals), path)
 

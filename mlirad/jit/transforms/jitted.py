@@ -131,7 +131,8 @@ def _check_of_target(caller: Callable[..., Any], given: dict[str, Any], target: 
 
 def checked_callable(function: Any) -> Any:
     if not callable(function):
-        raise TypeError(f"{type(function).__name__} is not callable")
+        what = f"{type(function).__name__} is not callable"
+        raise TypeError(f"{what}; pass the function itself, as in grad(f)(x), not its value, as in grad(f(x))")
     return function
 
 

@@ -94,7 +94,8 @@ def builtin_zip(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> 
             length for length in map(partial(iteration.length_of, context), args) if not isinstance(length, Traced)
         }
         if len(lengths) > 1 or any(isinstance(iteration.length_of(context, arg), Traced) for arg in args):
-            raise context.refusal("zip(strict=True) of iterables with different or unknown lengths")
+            hint = "compare their lengths with an if, and leave strict=True out"
+            raise context.refusal("zip(strict=True) of iterables with different or unknown lengths", hint)
     return consuming.iterator(context, zip, args)
 
 

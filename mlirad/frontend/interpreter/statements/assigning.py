@@ -89,7 +89,10 @@ def set_item(context: Context, base: Value, index: Value, value: Value) -> None:
             return
         case Tuple():
             raise context.refusal("a tuple cannot be changed", "use a list").as_raised(TypeError)
-    raise context.refusal(f"{storage.described(context, base)} cannot be assigned to by an index").as_raised(TypeError)
+    if isinstance(base, Static) and storage.may_have(context, base, "__setitem__"):
+        raise storage.changing(context, base.value)
+    refusal = context.refusal(f"{storage.described(context, base)} cannot be assigned to by an index")
+    raise refusal if storage.may_have(context, base, "__setitem__") else refusal.as_raised(TypeError)
 
 
 def set_array_item(context: Context, array: Ref, index: Value, value: Value) -> None:

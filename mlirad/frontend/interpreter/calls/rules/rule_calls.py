@@ -345,8 +345,10 @@ class _Maker:
         if isinstance(value, Object) and storage.entry_of(context, value).kind is list:
             items = storage.entry_of(context, value).items
         if items is None or len(items) != len(numbers):
-            hint = "return a tuple with a cotangent of each argument, None for zeros: return (gx,)"
-            refused(context, name, f"returns {kind_of(value)} for {len(numbers)} arguments", hint)
+            example = f"({', '.join(f'g{number}' for number in numbers)}{',' * (len(numbers) == 1)})"
+            hint = f"return a tuple with a cotangent of each argument, None for zeros: return {example}"
+            arguments = "1 argument" if len(numbers) == 1 else f"{len(numbers)} arguments"
+            refused(context, name, f"returns {kind_of(value)} for {arguments}", hint)
         for number, item, like in zip(numbers, items, likes, strict=True):
             yield from cotangents_like(context, name, item, like, number)
 

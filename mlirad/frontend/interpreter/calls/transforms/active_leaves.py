@@ -32,11 +32,11 @@ def differentiable(context: Context, leaf: Value, what: str) -> Value:
     if isinstance(leaf, Ref | Traced) and leaf.dtype.kind in "fc":
         return leaf
     dtype = f"of dtype {leaf.dtype}" if isinstance(leaf, Ref | Traced) else kind_of(leaf)
-    hint = "leave it out of argnums= if it is a count, an index or a shape; if it is a quantity, pass "
-    if not isinstance(leaf, Ref | Traced):
-        hint = "differentiate with respect to the other arguments (argnums=), or close over this one"
+    if isinstance(leaf, Ref | Traced):
+        made = "x.astype(float)" if leaf.shape else "a float: 3.0 for 3"
+        hint = f"leave it out of argnums= if it is a count, an index or a shape; if it is a quantity, pass {made}"
     else:
-        hint += "x.astype(float)" if leaf.shape else "a float: 3.0 for 3"
+        hint = "differentiate with respect to the other arguments (argnums=), or close over this one"
     raise DifferentiationError(f"{what} is {dtype}, and only floats have derivatives", context.location, hint)
 
 
@@ -51,7 +51,8 @@ def activated(context: Context, value: Value, what: str, kind: Domain) -> Value:
     def active(leaf: Value) -> Value:
         if leaf is not value and is_none(leaf):
             return leaf
-        return kind.require_input(context, differentiable(context, leaf, what))
+        part = what if leaf is value else f"a part of {what}"
+        return kind.require_input(context, differentiable(context, leaf, part))
 
     return value_trees.mapped(context, value, active, partial(value_trees.owner_of_copy, context), True)
 

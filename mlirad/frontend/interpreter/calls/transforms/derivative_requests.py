@@ -129,11 +129,12 @@ def value_and_aux(context: Context, outlined: Outlined, request: Grad, name: str
         return value, aux
     if isinstance(value, Ref) and value.shape:
         message = f"the gradient of {name} needs a scalar, and it returns {kind_of(value)}"
-        hint = "return a sum, or give mlirad.vjp a cotangent"
+        hint = "return a number, such as its sum; mlirad.jacrev gives all derivatives of an array"
     elif isinstance(value, Ref | Traced | Static):
         message, hint = f"{name} returns {kind_of(value)}, which has no gradient", "return a float"
     else:
-        message, hint = f"the gradient of {name} needs a scalar, and it returns several values", "use has_aux=True"
+        message = f"the gradient of {name} needs a scalar, and it returns several values"
+        hint = "return one number; with has_aux=True, the first value is differentiated and the others are returned"
     raise DifferentiationError(message, location, hint)
 
 
