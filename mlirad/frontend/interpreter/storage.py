@@ -187,6 +187,7 @@ def may_have(context: Context, value: Value, *methods: str) -> bool:
     match value:
         case Static():
             kind = type(value.value)
+            kind = float if issubclass(kind, np.generic) else kind  # __getitem__ takes only () and ...
         case Object():
             kind = kind_of_object(context, value)
         case Tuple():
@@ -194,7 +195,7 @@ def may_have(context: Context, value: Value, *methods: str) -> bool:
         case Lazy():
             kind = value.kind if isinstance(value.kind, type) else GeneratorType
         case Traced():
-            kind = np.float64
+            kind = float
         case Closure() | Bound() | Partial() | Transformed():
             kind = FunctionType
         case _:

@@ -168,6 +168,8 @@ BODIES = {
     "bits": "n = k.bit_count()",
     # Here Python raises too.
     "a number": "for v in x: n += 1",
+    "a number of NumPy": "n = len(k)",
+    "a known number of NumPy": "for v in np.float64(2.0): n += 1",
     "a function": "for v in scaled: n += 1",
     "item of a tuple": "(1, 2)[0] = 3",
     "item of a range": "r = range(3); r[0] = 3",
@@ -181,7 +183,14 @@ def test_a_try_catches_only_what_python_raises(body: str, tmp_path: Any) -> None
     text = "\n".join([*lines, "    except (TypeError, AttributeError):", "        n = -1", "    return n", ""])
     path = tmp_path / "program.py"
     path.write_text(text)
-    names: dict[str, Any] = {"ORDERED": ORDERED, "ITEMS": ITEMS, "SET": SET, "FROZEN": FROZEN, "scaled": scaled}
+    names: dict[str, Any] = {
+        "ORDERED": ORDERED,
+        "ITEMS": ITEMS,
+        "SET": SET,
+        "FROZEN": FROZEN,
+        "scaled": scaled,
+        "np": np,
+    }
     names |= {"DEQUE": DEQUE.copy(), "DEFAULTS": DEFAULTS.copy(), "NUMBERS": NUMBERS[:], "BYTES": BYTES[:]}
     exec(compile(text, str(path), "exec"), names)
     f = names["f"]
