@@ -216,7 +216,7 @@ _HINT = "call the kernel once with such arguments, before this function is compi
 def _results(kernel: Kernel[..., Any], given: Sequence[types.Type]) -> Iterator[tuple[tree.Structure, Sequence[Any]]]:
     """The kernel's compilation for such arguments, or else its lowering for small arrays."""
     wanted = _kinds(_signature(kernel, _examples(given, 1)).leaves)
-    for each in list(kernel._specializations()):
+    for each in kernel.specializations():
         if _kinds(each.signature.leaves) == wanted:
             yield each.built.structure, each.built.results
     from mlirad.jit.compilation import build_for

@@ -9,8 +9,7 @@ import contextlib
 import copy
 import functools
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 from weakref import WeakSet
@@ -18,6 +17,7 @@ from weakref import WeakSet
 from mlirad import forking
 from mlirad.contract.vectorcall import NativelyCallable
 from mlirad.jit import debug_modes
+from mlirad.jit.specialization_table import MAX_SPECIALIZATIONS, SpecializationTable
 from mlirad.options import Environment, Options
 from mlirad.requests import python_functions
 from mlirad.requests.python_functions import importable, name_of, plain
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Rest = ParamSpec("Rest")
 R_co = TypeVar("R_co", covariant=True)
-
-MAX_SPECIALIZATIONS = 64
-"""How many specialisations a kernel keeps; the least recently used one is dropped first."""
-
 
 SLOW_CALLS = 3
 """A specialisation that is found this often gets a plan for fast calls, or one of the few places for plans
@@ -61,19 +57,6 @@ class CacheInfo(NamedTuple):
     currsize: int
 
 
-@dataclass
-class _Candidates:
-    """The specialisations for a signature as the caller sees it: they differ in static values and in guards."""
-
-    known: list[Specialization]
-
-    def find(self, leaves: Sequence[Any]) -> Specialization | None:
-        for each in self.known:
-            if each.fits(leaves):
-                return each
-        return None
-
-
 class Kernel(NativelyCallable, Generic[P, R_co]):
     """A function, or a transform of one, that runs compiled.
 
@@ -93,7 +76,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         self._fast: object = None
         self._plans: PlanTable | None = None
         self.options = compile_options.with_environment()
-        self._table: OrderedDict[Hashable, _Candidates] = OrderedDict()  # by `signature.key_and_leaves`
+        self._table = SpecializationTable()
         self._static = (*compile_options.static_argnums, *compile_options.static_argnames)
         self._lock = forking.new_lock()
         self._compiling = forking.new_lock()
@@ -179,12 +162,12 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
     def signatures(self) -> list[Signature]:
         """The signatures that the kernel has been compiled for."""
         with self._lock:
-            return [each.signature for each in self._specializations()]
+            return [each.signature for each in self._table]
 
     def cache_info(self) -> CacheInfo:
         with self._lock:
             hits = self._hits + (self._plans.hits if self._plans is not None else 0)
-            return CacheInfo(hits, self._misses, MAX_SPECIALIZATIONS, len(list(self._specializations())))
+            return CacheInfo(hits, self._misses, MAX_SPECIALIZATIONS, len(list(self._table)))
 
     def last_memory(self) -> int | None:
         """The most bytes that the last call, in any thread, needed at one time besides its arguments and results.
@@ -199,7 +182,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
             return None if last is None else last.last_memory()
         with self._lock:
             plans = self._plans.in_order()
-            found = next((each for each in self._specializations() if plans and each.plan is plans[0]), last)
+            found = next((each for each in self._table if plans and each.plan is plans[0]), last)
         return found.artifact.last_memory(found.built.name)
 
     def received(self, *args: Any) -> Sequence[Any]:
@@ -207,8 +190,10 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         specialization, leaves = self._specialization(args, {})
         return specialization.received(leaves)
 
-    def _specializations(self) -> Iterator[Specialization]:
-        return (each for candidates in self._table.values() for each in candidates.known)
+    def specializations(self) -> Sequence[Specialization]:
+        """Those that the kernel keeps, the least recently used one first."""
+        with self._lock:
+            return list(self._table)
 
     def _signature(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Signature:
         try:
@@ -227,10 +212,8 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
 
     def _known(self, key: Hashable, leaves: Sequence[Any]) -> Specialization | None:
         with self._lock:
-            candidates = self._table.get(key)
-            found = candidates.find(leaves) if candidates else None
+            found = self._table.find(key, leaves)
             if found is not None:
-                self._table.move_to_end(key)
                 self._hits += 1
                 found.slow_calls += 1
                 if found.slow_calls % SLOW_CALLS == 0:
@@ -282,22 +265,10 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
 
     def _keep(self, key: Hashable, made: Specialization) -> None:
         plans = self._plans.in_order() if self._plans is not None else []
-        for plan in reversed(plans):  # calls that used plans count as calls
-            for used, candidates in list(self._table.items()):
-                if any(each.plan is plan for each in candidates.known):
-                    self._table.move_to_end(used)
-        candidates = self._table.setdefault(key, _Candidates([]))
-        # One with changed captures will hardly be valid again.
-        candidates.known = [made, *(each for each in candidates.known if each.guards_hold())]
-        self._table.move_to_end(key)
-        while sum(len(each.known) for each in self._table.values()) > MAX_SPECIALIZATIONS:
-            oldest = next(iter(self._table.values()))
-            oldest.known.pop()
-            if not oldest.known:
-                self._table.popitem(last=False)
+        self._table.note_plans(plans)
+        self._table.keep(key, made)
         if self._plans is not None:
-            kept = list(self._specializations())
-            self._plans.set([plan for plan in plans if any(each.plan is plan for each in kept)])
+            self._plans.set([plan for plan in plans if any(each.plan is plan for each in self._table)])
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickle a kernel by the name under which it is found, or by its parts; the receiver compiles it."""

@@ -53,7 +53,8 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     `jit(grad(f), donate_argnums=0)` has it.
 
     Other options belong to the target: "cpu" has vector_bytes (16, 32, 64, or None for the widest vectors that pay) and
-    unoptimised (with True, LLVM leaves out its optimisations). They must be hashable. If one is given, the target is loaded here, otherwise when something is compiled.
+    unoptimised (with True, LLVM leaves out its optimisations). They must be hashable. If one is given, the target is
+    loaded here, otherwise when something is compiled.
 
     Raises TypeError for an unknown option, with a list of the known ones, and for something that is not callable;
     ValueError for static or donated arguments that the function does not have, and for donated ones that are static;

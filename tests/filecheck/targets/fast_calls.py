@@ -23,7 +23,7 @@ from mlirad.requests.python_functions import copied
 def show(function: Callable[..., Any], *args: Any) -> None:
     kernel = mlirad.jit(copied(function))  # a separate kernel
     kernel(*args)
-    (made,) = kernel._specializations()
+    (made,) = kernel.specializations()
     recipe = fast_calls.recipe_for(made)
     steps = "slow" if recipe is None else " ".join(step.kind.name for step in recipe.steps)
     overlap = ", no overlap" if recipe is not None and recipe.checks_overlap else ""

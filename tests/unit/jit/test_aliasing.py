@@ -125,7 +125,7 @@ def test_each_pattern_is_compiled_once() -> None:
     for _ in range(2):
         for view in (lambda b: b, lambda b: b[::-1], lambda b: b.copy()):
             same_as_numpy(writes_both, of_line(lambda b: b, view), kernel)
-    codes = [code for each in kernel._specializations() for code in each.shared_memory.codes()]
+    codes = [code for each in kernel.specializations() for code in each.shared_memory.codes()]
     assert len(codes) == 2
 
 

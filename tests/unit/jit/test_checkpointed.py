@@ -184,7 +184,7 @@ def kept_bytes(f: Function, x: Any, n: int) -> int:
     """The growable memory that a first call of the gradient leaves for the next one: its peak."""
     gradient = mlirad.grad(f)
     gradient(x, n)
-    (made,) = gradient._specializations()
+    (made,) = gradient.specializations()
     entry = made.artifact.entry_point(made.built.name)
     return entry._contexts[-1].segment_bytes
 

@@ -22,6 +22,7 @@ from thread_turns import turns_during
 
 import mlirad
 from mlirad.contract.call_recipes import StepKind
+from mlirad.jit import specialization_table
 from mlirad.jit.kernel import SLOW_CALLS, Kernel
 from mlirad.requests.python_functions import copied
 from mlirad.targets.cpu.calls.cpython_objects import is_supported
@@ -534,7 +535,7 @@ def test_many_specialisations() -> None:
 
 
 def test_evicted_specialisations_have_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[Kernel.__module__], "MAX_SPECIALIZATIONS", 3)
+    monkeypatch.setattr(specialization_table, "MAX_SPECIALIZATIONS", 3)
     kernel = mlirad.jit(lambda x: x + 1.0)
     often = np.zeros(1)
     warmed(kernel, often)

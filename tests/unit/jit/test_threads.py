@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad.jit.kernel import MAX_SPECIALIZATIONS
+from mlirad.jit.specialization_table import MAX_SPECIALIZATIONS
 
 ROUNDS = 1000 if os.environ.get("MLIRAD_FULL") else 50
 

@@ -63,7 +63,7 @@ def product(a, b):
 def test_who_releases_the_lock(function: Callable[..., Any], args: tuple[Any, ...], is_long: bool) -> None:
     kernel = mlirad.jit(copied(function))  # a separate kernel
     kernel(*args)
-    (made,) = kernel._specializations()
+    (made,) = kernel.specializations()
     assert isinstance(made.artifact, CpuArtifact)
     assert made.artifact.entries[made.built.name].is_long == is_long
 
