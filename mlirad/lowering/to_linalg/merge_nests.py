@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects import tensor
@@ -219,14 +220,63 @@ def _read_by(op: Operation) -> Iterator[SSAValue]:
         yield from _captured(op)
 
 
+class _Kept(NamedTuple):
+    """A result that ops outside of the nests read, with its memory, its loops and the number that the body yields."""
+
+    result: OpResult
+    memory: SSAValue
+    dims: Dims
+    value: SSAValue
+
+
+_Inputs = dict[tuple[SSAValue, Dims], SSAValue]
+"""The body's argument for each input and its loops."""
+
+
 def _merge(nests: Sequence[MergeableNest]) -> None:
     """One generic in place of the last nest, with those results that others read."""
     ops = [nest.op for nest in nests]
     last = ops[-1]
-    inputs: dict[tuple[SSAValue, Dims], SSAValue] = {}
     body = Block()
+    inputs, kept = _join_bodies(nests, body)
+    body.add_op(YieldOp(*[each.value for each in kept]))
+    merge_equal(body)
+    yielding = body.last_op
+    assert yielding is not None
+    loops = len(nests[0].sizes)
+    reduced = frozenset().union(*[nest.reduced for nest in nests])
+    kinds = [IteratorType.REDUCTION if d in reduced else IteratorType.PARALLEL for d in range(loops)]
+    maps = [*(dims for _, dims in inputs), *(each.dims for each in kept)]
+    memory = [each.memory for each in kept]
+    merged = GenericOp.create(
+        operands=[*(value for value, _ in inputs), *memory],
+        result_types=[out.type for out in memory],
+        properties={
+            "indexing_maps": ArrayAttr([map_of(loops, dims) for dims in maps]),
+            "iterator_types": ArrayAttr([IteratorTypeAttr(kind) for kind in kinds]),
+            "operandSegmentSizes": segments(len(inputs), len(memory)),
+        },
+        regions=[Region(body)],
+        location=last.location,
+    )
+    assert last.parent is not None
+    last.parent.insert_op_before(merged, last)
+    for each, new in zip(kept, merged.results, strict=True):
+        new.name_hint = each.result.name_hint
+        each.result.replace_all_uses_with(new)
+    for op in reversed(ops):
+        outputs = list(op.outputs)
+        erase(op)
+        for out in outputs:
+            _erase_unused(out)
+
+
+def _join_bodies(nests: Sequence[MergeableNest], body: Block) -> tuple[_Inputs, list[_Kept]]:
+    """Move the ops of all nests into one body, in which a nest reads the numbers of those before it."""
+    ops = [nest.op for nest in nests]
+    inputs: _Inputs = {}
     made: dict[SSAValue, SSAValue] = {}
-    kept: list[tuple[OpResult, SSAValue, Dims, SSAValue]] = []  # result, memory, loops, yielded value
+    kept: list[_Kept] = []
     for nest in nests:
         block, count = nest.op.body.block, len(nest.op.inputs)
         for value, dims, argument in zip(nest.op.inputs, nest.maps, block.args, strict=False):
@@ -250,37 +300,8 @@ def _merge(nests: Sequence[MergeableNest]) -> None:
             if all(use.operation in ops for use in result.uses):
                 body.erase_arg(mine)
             else:
-                kept.append((result, out, dims, value))
-    body.add_op(YieldOp(*[value for _, _, _, value in kept]))
-    merge_equal(body)
-    yielding = body.last_op
-    assert yielding is not None
-    loops = len(nests[0].sizes)
-    reduced = frozenset().union(*[nest.reduced for nest in nests])
-    kinds = [IteratorType.REDUCTION if d in reduced else IteratorType.PARALLEL for d in range(loops)]
-    maps = [*(dims for _, dims in inputs), *(dims for _, _, dims, _ in kept)]
-    memory = [out for _, out, _, _ in kept]
-    merged = GenericOp.create(
-        operands=[*(value for value, _ in inputs), *memory],
-        result_types=[out.type for out in memory],
-        properties={
-            "indexing_maps": ArrayAttr([map_of(loops, dims) for dims in maps]),
-            "iterator_types": ArrayAttr([IteratorTypeAttr(kind) for kind in kinds]),
-            "operandSegmentSizes": segments(len(inputs), len(memory)),
-        },
-        regions=[Region(body)],
-        location=last.location,
-    )
-    assert last.parent is not None
-    last.parent.insert_op_before(merged, last)
-    for (result, _, _, _), new in zip(kept, merged.results, strict=True):
-        new.name_hint = result.name_hint
-        result.replace_all_uses_with(new)
-    for op in reversed(ops):
-        outputs = list(op.outputs)
-        erase(op)
-        for out in outputs:
-            _erase_unused(out)
+                kept.append(_Kept(result, out, dims, value))
+    return inputs, kept
 
 
 def _erase_unused(out: SSAValue) -> None:

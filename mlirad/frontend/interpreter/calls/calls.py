@@ -144,17 +144,46 @@ def call(context: Context, function: Value, args: Sequence[Value], kwargs: dict[
 
 def call_static(context: Context, function: Static, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     callee = plain(function.value)
+    for meaning in (_call_with_rule, _call_of_tool, _call_by_name):
+        if (made := meaning(context, function, callee, args, kwargs)) is not None:
+            return made
+    if context.live is not None and callee is context.live.function:
+        made = context.live.run(context, args, kwargs)
+        if made is not None:
+            return made
+    if (function_ := python_function(callee)) is not None:
+        if is_of_hidden_state(function_) or hint_of(callee) is not None:
+            raise numpy_calls.unsupported(callee)
+        if purity.is_pure(callee) and library_calls.is_known(context, [*args, *kwargs.values()]):
+            return calls_of_numpy.evaluated_now(context, callee, args, kwargs)
+        return inlining.inline_function(context, function_, args, kwargs)
+    if isinstance(callee, np.vectorize):
+        return call_vectorized(context, callee, args, kwargs)
+    special = inspect.getattr_static(type(callee), "__call__", None)
+    if isinstance(special, FunctionType) and _is_of_users(type(callee)):
+        outside_objects.guard(context, Path(type(callee), "", (("attribute", "__call__"),)), special)
+        return inlining.inline_function(context, special, (function, *args), kwargs)
+    if isinstance(callee, type) and (made := _made_by_class(context, callee, args, kwargs)) is not None:
+        return made
+    return calls_of_numpy.evaluated_now(context, callee, args, kwargs)
+
+
+# Each of these functions gives None for a callee that is not its own.
+
+
+def _call_with_rule(
+    context: Context, function: Static, callee: Any, args: Sequence[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """A call of a transform, of a function with a derivative rule, or of an op of the target."""
     if isinstance(callee, Request):
-        return dispatch.call(
-            context, Transformed(outside_objects.object_value(context, callee.function, None), callee), args, kwargs
-        )
+        inner = outside_objects.object_value(context, callee.function, None)
+        return dispatch.call(context, Transformed(inner, callee), args, kwargs)
     if isinstance(callee, type) and issubclass(callee, OwnRule):
         hint = "decorate the function and define its rule outside"
         raise context.refusal(f"{callee.decorator} cannot be used in a compiled function", hint)
     if callee is Lifted:
-        raise context.refusal(
-            "a derivative with respect to arrays in objects cannot be made in a compiled function", "make it outside"
-        )
+        why = "a derivative with respect to arrays in objects cannot be made in a compiled function"
+        raise context.refusal(why, "make it outside")
     if isinstance(callee, Lifted):
         return lifted_calls.call_lifted(context, callee, args, kwargs)
     if isinstance(callee, NativeOp):
@@ -167,8 +196,14 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
     made = target_calls.call_of_target(context, callee, args, kwargs)
     if made is not None:
         return made
-    if (transform := transform_of(callee)) is not None:
-        return transformed_calls.make_transformed(context, transform, args, kwargs)
+    transform = transform_of(callee)
+    return None if transform is None else transformed_calls.make_transformed(context, transform, args, kwargs)
+
+
+def _call_of_tool(
+    context: Context, function: Static, callee: Any, args: Sequence[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """A call of what functools and operator have: functions that make or call functions."""
     if callee is partial and args:
         return Partial(args[0], tuple(args[1:]), tuple(kwargs.items()))
     if callee is reduce and not kwargs:
@@ -189,42 +224,30 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
         return dispatch.call(context, made, args, kwargs)
     if isinstance(callee, _CACHED) and isinstance(callee.__wrapped__, FunctionType):
         return call_cached(context, callee, args, kwargs)
-    made = builtins_called.call_builtin(context, callee, args, kwargs)
-    if made is not None:
-        return made
-    made = library_calls.call_library(context, callee, args, kwargs)
-    if made is not None:
-        return made
-    made = calls_of_numpy.call_numpy(context, callee, args, kwargs)
-    if made is not None:
-        return made
-    if context.live is not None and callee is context.live.function:
-        made = context.live.run(context, args, kwargs)
-        if made is not None:
+    return None
+
+
+def _call_by_name(
+    context: Context, _function: Static, callee: Any, args: Sequence[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """A call of a function that the compiler knows: a builtin, one of the library, or one of NumPy."""
+    for call_known in (builtins_called.call_builtin, library_calls.call_library, calls_of_numpy.call_numpy):
+        if (made := call_known(context, callee, args, kwargs)) is not None:
             return made
-    if (function_ := python_function(callee)) is not None:
-        if is_of_hidden_state(function_) or hint_of(callee) is not None:
-            raise numpy_calls.unsupported(callee)
-        if purity.is_pure(callee) and library_calls.is_known(context, [*args, *kwargs.values()]):
-            return calls_of_numpy.evaluated_now(context, callee, args, kwargs)
-        return inlining.inline_function(context, function_, args, kwargs)
-    if isinstance(callee, np.vectorize):
-        return call_vectorized(context, callee, args, kwargs)
-    special = inspect.getattr_static(type(callee), "__call__", None)
-    if isinstance(special, FunctionType) and _is_of_users(type(callee)):
-        outside_objects.guard(context, Path(type(callee), "", (("attribute", "__call__"),)), special)
-        return inlining.inline_function(context, special, (function, *args), kwargs)
-    if isinstance(callee, type) and (made := getattr(callee, "__mlirad_made__", None)) is not None:
+    return None
+
+
+def _made_by_class(context: Context, kind: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
+    """The object that a call of a class makes."""
+    if (made := getattr(kind, "__mlirad_made__", None)) is not None:
         return inlining.inline_function(context, made, args, kwargs)
-    if isinstance(callee, type) and dataclasses.is_dataclass(callee):
-        return construction.construct(context, callee, args, kwargs)
-    if isinstance(callee, type) and sparse_names(callee) is not None:
-        return construction.construct_sparse(context, callee, args, kwargs)
-    if isinstance(callee, type) and issubclass(callee, tuple) and hasattr(callee, "_fields"):
-        return construction.construct_named(context, callee, args, kwargs)
-    if isinstance(callee, type) and is_users(callee):
-        return construction.construct_plain(context, callee, args, kwargs)
-    return calls_of_numpy.evaluated_now(context, callee, args, kwargs)
+    if dataclasses.is_dataclass(kind):
+        return construction.construct(context, kind, args, kwargs)
+    if sparse_names(kind) is not None:
+        return construction.construct_sparse(context, kind, args, kwargs)
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return construction.construct_named(context, kind, args, kwargs)
+    return construction.construct_plain(context, kind, args, kwargs) if is_users(kind) else None
 
 
 def _is_of_users(kind: type) -> bool:
