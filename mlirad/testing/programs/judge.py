@@ -222,10 +222,7 @@ def _slope_verdict(
 
     def along(step: float) -> float:
         # Doubles, even if the program takes float32: its rounding would hide the differences.
-        moved = [_wide(a) + step * directions[k] if k in directions else a for k, a in enumerate(args)]
-        moved = [
-            x[()] if not np.shape(x) else laid_out(x, a) for x, a in zip(map(np.asarray, moved), args, strict=True)
-        ]
+        moved = [_moved(a, step * directions[k]) if k in directions else a for k, a in enumerate(args)]
         result = call(oracle["loss"], fresh(moved))
         return np.nan if isinstance(result, Exception) else float(result)
 
@@ -247,6 +244,12 @@ def _slope_verdict(
     if not shaped or not abs(sum(terms) - expected) <= tolerance * scale:
         return Verdict("wrong", "gradient", f"{sum(terms)}, not {expected}: {gradients} at {args}")
     return Verdict("same", "gradient")
+
+
+def _moved(value: Any, way: Any) -> Any:
+    """The sum in double precision, of the same kind: Python's numbers raise where NumPy's give inf or nan."""
+    moved = _wide(value) + way
+    return laid_out(moved, value) if isinstance(value, np.ndarray) else type(value)(moved)
 
 
 def _primals(program: Program, ours: Namespace, number: int) -> list[Any]:

@@ -15,6 +15,9 @@ from mlirad.testing.programs import campaign, oracle
 from mlirad.testing.programs.campaign import Key, run
 from mlirad.testing.programs.features import features_of
 from mlirad.testing.programs.generate import BIASES, generate
+from mlirad.testing.programs.judge import Natively, judge
+from mlirad.testing.programs.kinds import Array, Float, Int
+from mlirad.testing.programs.program import Program, loss_of, outs_of
 
 # For each bias.
 INTERPRETED, NATIVE = 6, 2
@@ -36,6 +39,29 @@ def test_native_programs_are_what_numpy_does() -> None:
     summary = run(keys(200_000, NATIVE), "native")
     assert not summary.failures, summary.text()
     assert summary.verdicts["same", "gradient"] > 2 * NATIVE
+
+
+RAISES = """\
+import numpy as np
+import mlirad
+
+def f(x, a, n):
+    s = a * 0.5
+    try:
+        s = (4 // (n - 1)) * x[1]
+    except ZeroDivisionError:
+        x[0] *= 0.5 * a
+    return (s,)
+"""
+
+
+def test_a_program_is_judged_by_the_kinds_of_numbers_that_it_is_compiled_for(tmp_path: Path) -> None:
+    """Differences at an int of NumPy would take the other path: it divides by zero without an error."""
+    parameters = {"x": Array((5,)), "a": Float(), "n": Int(1, 1)}
+    parts = RAISES, loss_of(parameters, [Float()]), outs_of(parameters, [Float()])
+    verdicts = judge(Program(0, "beside", "\n\n\n".join(parts), parameters), Natively(), tmp_path)
+    assert {each.kind for each in verdicts} == {"same"}, verdicts
+    assert "gradient" in {each.about for each in verdicts}
 
 
 def test_a_campaign_is_resumed_by_its_log(tmp_path: Path) -> None:
