@@ -111,6 +111,11 @@ class Writer:
             return self.rng.choice(held)
         return self.fresh(prefix)
 
+    def define(self, name: str, kind: Kind, value: str) -> None:
+        """Bind a name, which the next statements may read."""
+        self.line(f"{name} = {value}")
+        self.expressions.scope[name] = kind
+
     def bind(self, kind: Kind, prefix: str, value: str) -> str:
         name = self.target(kind, prefix)
         self.line(f"{name} = {value}")

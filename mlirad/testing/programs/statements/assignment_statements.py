@@ -39,8 +39,7 @@ def write_widened(writer: Writer) -> None:
     writer.line(f"{name} = {writer.rng.choice(['0', '1', '-2'])}")
     writer.line(f"for {index} in {writer.expressions.trips()}:")
     writer.line(f"    {name} = {name} {writer.rng.choice(['+', '-', '*'])} {writer.expressions.number(1)}")
-    writer.line(f"{name} = {name} * 1.0")
-    writer.expressions.scope[name] = Float()
+    writer.define(name, Float(), f"{name} * 1.0")
 
 
 @writes("rebind")
@@ -194,8 +193,7 @@ def write_rotate(writer: Writer) -> None:
     held = [place for place, kind in writer.targets() if kind == Array(shape)]
     if len(held) < 3:
         made = writer.fresh("t")
-        writer.line(f"{made} = {expressions.array(shape, 1)}")
-        expressions.scope[made] = Array(shape)
+        writer.define(made, Array(shape), expressions.array(shape, 1))
         held = [place for place, kind in writer.targets() if kind == Array(shape)]
     if len(held) < 2:
         return write_view(writer)

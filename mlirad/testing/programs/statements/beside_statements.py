@@ -7,12 +7,15 @@ that they need, to generate.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
+from typing import TypeVar
 
 from mlirad.testing.programs.function_writer import Writer, writes
 from mlirad.testing.programs.kinds import Array, Float, Int, Kind, Shape
 from mlirad.testing.programs.statements.control_statements import loop
 
+_Size = TypeVar("_Size", int, Shape)
 _LONG = (5, 16, 33, 64, 65, 129, 257)
 """Lengths of rows around those that products read in blocks."""
 _SMALL = ("0.1", "0.25", "-0.2", "0.3", "-0.05")
@@ -39,9 +42,14 @@ def beside_parameters(rng: Random) -> dict[str, Kind]:
     return {name: Array(shape) for name, shape in shapes.items()}
 
 
+def _named(places: Iterable[tuple[str, _Size]]) -> list[tuple[str, _Size]]:
+    """Those that are names, not items of a container."""
+    return [each for each in places if each[0].isidentifier()]
+
+
 def _like(writer: Writer, shape: Shape, updated: bool = False) -> list[str]:
     arrays = writer.updatable() if updated else writer.expressions.arrays()
-    return [name for name, own in arrays if own == shape and name.isidentifier()]
+    return [name for name, own in _named(arrays) if own == shape]
 
 
 def _write_to(writer: Writer, name: str, shape: Shape) -> None:
@@ -69,15 +77,14 @@ def _maybe_write(writer: Writer, name: str, shape: Shape, share: float = 0.5) ->
 @writes("tall")
 def write_tall(writer: Writer) -> None:
     """A product along long columns, of what a nest computes from an array that is then written."""
-    rng, expressions = writer.rng, writer.expressions
-    tall = [(name, shape) for name, shape in writer.matrices() if name.isidentifier()]
+    rng = writer.rng
+    tall = _named(writer.matrices())
     pairs = [(x, y) for x in tall for y in tall if x[1][0] == y[1][0]]
     if not pairs:
         return writer.write("local")
     (one, left), (other, right) = rng.choice(pairs)
     nest = writer.fresh("N")
-    writer.line(f"{nest} = {rng.choice(_OF_EACH).format(rng.choice(_like(writer, left)))}")
-    expressions.scope[nest] = Array(left)
+    writer.define(nest, Array(left), rng.choice(_OF_EACH).format(rng.choice(_like(writer, left))))
     for name, shape in ((one, left), (other, right), (nest, left)):
         _maybe_write(writer, name, shape, 0.35)
     scale, vector = f"{0.5 / max(1, left[0]):.3g}", rng.choice(_like(writer, (left[0],)) or [f"{other}[:, 0]"])
@@ -99,8 +106,7 @@ def write_tall(writer: Writer) -> None:
     if targets and rng.random() < 0.7:
         writer.line(f"{rng.choice(targets)} {rng.choice(['=', '+=', '-='])} {value}")
     else:
-        writer.line(f"{made} = {value}")
-        expressions.scope[made] = Array(shape)
+        writer.define(made, Array(shape), value)
     for name, own in ((one, left), (other, right)):
         _maybe_write(writer, name, own, 0.35)
     return None
@@ -110,13 +116,13 @@ def write_tall(writer: Writer) -> None:
 def write_convolved(writer: Writer) -> None:
     """A convolution written as loops over places or over weights, with a write to what it reads inside or after it."""
     rng = writer.rng
-    if rng.random() < 0.5 and (lines := [each for each in writer.vectors() if each[1] > 3 and each[0].isidentifier()]):
+    if rng.random() < 0.5 and (lines := [each for each in _named(writer.vectors()) if each[1] > 3]):
         source, size = rng.choice(lines)
         _convolved_line(writer, source, size)
         _maybe_write(writer, source, (size,))
         return None
-    images = [(name, shape) for name, shape in writer.matrices() if min(shape) > 3 and name.isidentifier()]
-    weights = [(name, shape) for name, shape in writer.matrices() if max(shape) == 3 and name.isidentifier()]
+    images = [each for each in _named(writer.matrices()) if min(each[1]) > 3]
+    weights = [each for each in _named(writer.matrices()) if max(each[1]) == 3]
     if not images or not weights:
         return writer.write("mirrored")
     source, shape = rng.choice(images)
@@ -126,14 +132,13 @@ def write_convolved(writer: Writer) -> None:
 
 
 def _convolved_line(writer: Writer, source: str, size: int) -> None:
-    rng, expressions = writer.rng, writer.expressions
+    rng = writer.rng
     weights = rng.choice(_like(writer, (3,)) or ["(0.5, -0.25, 0.5)"])
     i, k, made = writer.fresh("i"), writer.fresh("k"), writer.fresh("w")
     held = [name for name in _like(writer, (size,), updated=True) if name != source or rng.random() < 0.4]
     out = rng.choice([made, *held])
     if out == made:
-        writer.line(f"{made} = np.zeros({size})")
-        expressions.scope[made] = Array((size,))
+        writer.define(made, Array((size,)), f"np.zeros({size})")
     writer.line(f"for {i} in range({size - 2}):")
     with loop(writer, {i: Int(0, size - 3)}):
         writer.line(f"for {k} in range(3):")
@@ -145,8 +150,7 @@ def _convolved_line(writer: Writer, source: str, size: int) -> None:
 def _convolved_image(writer: Writer, source: str, shape: Shape, kernel: str, taps: Shape) -> None:
     rng, made = writer.rng, writer.fresh("C")
     high, wide = shape[0] - taps[0] + 1, shape[1] - taps[1] + 1
-    writer.line(f"{made} = np.zeros(({high}, {wide}))")
-    writer.expressions.scope[made] = Array((high, wide))
+    writer.define(made, Array((high, wide)), f"np.zeros(({high}, {wide}))")
     i, j, k, m = (writer.fresh(each) for each in "ijkm")
     is_written = source in _like(writer, shape, updated=True) and rng.random() < 0.4
     if rng.random() < 0.5:
@@ -170,8 +174,8 @@ def _convolved_image(writer: Writer, source: str, shape: Shape, kernel: str, tap
 @writes("mirrored")
 def write_mirrored(writer: Writer) -> None:
     """A copy of an array in reverse, beside writes to it, or a part of it from its own reverse."""
-    rng, expressions = writer.rng, writer.expressions
-    arrays = [each for each in writer.updatable() if each[0].isidentifier()]
+    rng = writer.rng
+    arrays = _named(writer.updatable())
     if not arrays:
         return writer.write("local")
     name, shape = rng.choice(arrays)
@@ -181,8 +185,7 @@ def write_mirrored(writer: Writer) -> None:
         made = writer.fresh("R")
         part = rng.choice([f"{before}::-1", f"{before}{size - 1}::-1", f"{before}-1::-1"])
         copy = rng.choice(["{}.copy()", "{} * 1.0", "np.array({})", "{}"])
-        writer.line(f"{made} = {copy.format(f'{name}[{part}]')}")
-        expressions.scope[made] = Array(shape)
+        writer.define(made, Array(shape), copy.format(f"{name}[{part}]"))
         _maybe_write(writer, name, shape, 0.7)
         return writer.line(f"{name} {rng.choice(['+=', '-='])} {rng.choice(_SMALL)} * {made}")
     if rng.random() < 0.5 and len(shape) == 1:
@@ -202,8 +205,8 @@ def write_mirrored(writer: Writer) -> None:
 @writes("heaped")
 def write_heaped(writer: Writer) -> None:
     """A heap of numbers and places, from which some are popped, while the array that they come from is written."""
-    rng, expressions = writer.rng, writer.expressions
-    vectors = [each for each in writer.vectors() if each[0].isidentifier()]
+    rng = writer.rng
+    vectors = _named(writer.vectors())
     if not vectors:
         return writer.write("local")
     name, size = rng.choice(vectors)
@@ -216,8 +219,7 @@ def write_heaped(writer: Writer) -> None:
         writer.line(f"    {name}[{trip}] *= 0.5")
     over = rng.choice([f"while {heap}:", f"for _ in range({rng.randrange(1, min(size, 7) + 1)}):",
                        f"while len({heap}) > 1:"])  # fmt: skip
-    writer.line(f"{taken} = 0.0")
-    expressions.scope[taken] = Float()
+    writer.define(taken, Float(), "0.0")
     writer.line(over)
     with writer.block():
         value = writer.fresh("s")
@@ -245,8 +247,7 @@ def write_placed(writer: Writer) -> None:
             name, size = rng.choice(writer.vectors())
             writer.line(f"{name}[{trip} % {size}] += 0.25 * {held}[({place} + 1) % {length}]")
     total = writer.fresh("s")
-    writer.line(f"{total} = {held}[int(q[0]) % {length}] + 0.5 * sum({held})")
-    expressions.scope[total] = Float()
+    writer.define(total, Float(), f"{held}[int(q[0]) % {length}] + 0.5 * sum({held})")
 
 
 @writes("tried")
@@ -266,8 +267,7 @@ def write_tried(writer: Writer) -> None:
          "np.linalg.LinAlgError"),
     ]  # fmt: skip
     value, error = rng.choice(raising)
-    writer.line(f"{name} = {expressions.number(0)}")
-    expressions.scope[name] = Float()
+    writer.define(name, Float(), expressions.number(0))
     writer.line("try:")
     if rng.random() < 0.4:
         writer.line(f"    {vector}[0] += 0.25")

@@ -176,8 +176,7 @@ def write_part(writer: Writer) -> None:
     match rng.randrange(4):
         case 0:
             held = writer.fresh("v")
-            writer.line(f"{held} = {part}")
-            expressions.scope[held] = Array(shape)
+            writer.define(held, Array(shape), part)
         case 1:
             writer.line(f"{part}[...] {rng.choice(['=', '+=', '*='])} {expressions.array(shape, 1)}")
         case 2:
@@ -210,6 +209,5 @@ def write_complex_sum(writer: Writer) -> None:
     writer.line(f"for {item} in {name}:")
     grown = [f"{total} + 0.5 * {item}", f"0.5 * {total} * {item} + 0.25j", f"{total} + {item}.conjugate() * {item}"]
     writer.line(f"    {total} = {rng.choice(grown)}")
-    writer.line(f"{total} = {total} + 0j")
-    writer.expressions.scope[total] = Complex()
+    writer.define(total, Complex(), f"{total} + 0j")
     return None

@@ -41,8 +41,7 @@ def _make(writer: Writer, holder: str) -> None:
     if rng.random() < 0.3:
         values[0] = expressions.array(shape, 1)
     name = writer.fresh("p")
-    writer.line(f"{name} = {kind.made(values)}")
-    expressions.scope[name] = kind
+    writer.define(name, kind, kind.made(values))
     return _change(writer, name, kind)
 
 

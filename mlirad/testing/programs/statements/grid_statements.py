@@ -218,8 +218,7 @@ def write_product(writer: Writer) -> None:
     if target and rng.random() < 0.5:
         return writer.line(f"{target} {rng.choice(['=', '+=', '-='])} {value}")
     name = writer.fresh("M")
-    writer.line(f"{name} = {value}")
-    expressions.scope[name] = Array(shape)
+    writer.define(name, Array(shape), value)
     return None
 
 

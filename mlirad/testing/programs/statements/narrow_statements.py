@@ -63,8 +63,7 @@ def write_narrow(writer: Writer) -> None:
         value = f"np.abs({name})" if dtype.startswith("u") else name
         made = [f"({value} * {rng.choice(['1.5', '2.6', '1.0', '100.0'])}).astype(np.{dtype})"]
     name = writer.fresh("b")
-    writer.line(f"{name} = {rng.choice(made)}")
-    expressions.scope[name] = Array(shape, dtype)
+    writer.define(name, Array(shape, dtype), rng.choice(made))
 
 
 @writes("loose")
@@ -72,8 +71,7 @@ def write_loose(writer: Writer) -> None:
     """A number of any dtype; often a power, whose exponent has a dtype too."""
     name = writer.fresh("l")
     power = f"{of_dtype(writer, writer.rng.choice(DTYPES))} ** np.{writer.rng.choice(['int64', 'uint8'])}(2)"
-    writer.line(f"{name} = {power if writer.rng.random() < 0.2 else loose(writer, 2)}")
-    writer.expressions.scope[name] = Number()
+    writer.define(name, Number(), power if writer.rng.random() < 0.2 else loose(writer, 2))
 
 
 @writes("store")

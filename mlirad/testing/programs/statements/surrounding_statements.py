@@ -72,8 +72,7 @@ def write_captured(writer: Writer) -> None:
         if rng.random() < 0.4:  # in an array of the loop's own
             writer.line(f"{name}[{rng.choice(['0', '-1', '1:3', '::2'])}] *= {rng.choice(['0.5', '-1.0'])}")
     # A new array: what the program writes next is its own.
-    writer.line(f"{name} = {rng.choice([f'{name} + 0.0', f'{name}.copy()', f'{name} - {start} * 0.5'])}")
-    expressions.scope[name] = Array((5,))
+    writer.define(name, Array((5,)), rng.choice([f"{name} + 0.0", f"{name}.copy()", f"{name} - {start} * 0.5"]))
 
 
 def mapping(writer: Writer, depth: int) -> str:
@@ -111,8 +110,7 @@ def write_appended(writer: Writer) -> None:
     name, index, item = writer.fresh("a"), writer.fresh("j"), writer.fresh("s")
     starts = rng.random() < 0.5
     writer.line(f"{name} = [{expressions.number(0) + ' * 1.0' if starts else ''}]")
-    writer.line(f"{item} = {expressions.number(1)}")
-    expressions.scope[item] = Float()
+    writer.define(item, Float(), expressions.number(1))
     is_while, trips = rng.random() < 0.3, ""
     if is_while:
         writer.line(f"{index} = 0")

@@ -41,8 +41,7 @@ def write_kept(writer: Writer) -> None:
     copy, read = writer.fresh("u"), rng.choice(arrays)
     place = f"{name}[{', '.join(str(rng.randrange(size)) for size in shape)}]"
     with _trips(writer):
-        writer.line(f"{copy} = {rng.choice(_COPIES).format(name)}")
-        expressions.scope[copy] = Array(shape)
+        writer.define(copy, Array(shape), rng.choice(_COPIES).format(name))
         where = rng.choice([place, expressions.element(name, shape)])  # at times the same in all trips
         writer.line(f"{where} {rng.choice(_SIGNS)} {expressions.number(rng.choice([0, 0, 1]))}")
         before = copy + where.removeprefix(name)
@@ -85,8 +84,7 @@ def write_undone(writer: Writer) -> None:
     kept = writer.fresh("s")
     with _trips(writer):
         where = expressions.element(name, shape)
-        writer.line(f"{kept} = {where}")
-        expressions.scope[kept] = Float()
+        writer.define(kept, Float(), where)
         writer.line(f"{where} {rng.choice(_SIGNS)} {expressions.number(1)}")
         writer.body()
         writer.line(f"{where} = {rng.choice([kept, f'{kept} * 0.5', f'{where} + {kept}'])}")
