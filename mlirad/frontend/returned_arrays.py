@@ -32,7 +32,7 @@ from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.sizes import Dim, Size, require_known
 from mlirad.frontend.values.values import Alternative, Ref, Value
 from mlirad.frontend.values.views.view import View
-from mlirad.frontend.values.views.view_steps import Affine, New, Windows
+from mlirad.frontend.values.views.view_steps import Affine, New, Windows, is_same_start
 
 SHAPE_OF_RESULT = "the shape of a result"
 
@@ -186,12 +186,7 @@ def _is_same(a: Ref, b: Ref) -> bool:
         x.cell == y.cell
         and (x.view.steps, x.view.part) == (y.view.steps, y.view.part)
         and (x.view.strides, x.view.readonly) == (y.view.strides, y.view.readonly)
-        and all(
-            (p.value is q.value)
-            if isinstance(p, Expr) and isinstance(q, Expr)
-            else not isinstance(p, Expr) and not isinstance(q, Expr) and p == q
-            for p, q in zip(x.view.params, y.view.params, strict=True)
-        )
+        and all(map(is_same_start, x.view.params, y.view.params))
         for x, y in zip(a.alternatives, b.alternatives, strict=True)
     )
 

@@ -11,7 +11,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, where
 from mlirad.frontend.values.values import Ref
 from mlirad.frontend.values.views import view_contents
-from mlirad.frontend.values.views.view_steps import Start
+from mlirad.frontend.values.views.view_steps import Start, is_same_start
 
 
 def selected(selector: Expr | None, positions: Sequence[int], parts: Sequence[Expr]) -> Expr:
@@ -24,9 +24,9 @@ def selected(selector: Expr | None, positions: Sequence[int], parts: Sequence[Ex
 
 
 def selected_start(selector: Expr, positions: Sequence[int], starts: Sequence[Start]) -> Start:
-    """The selected alternative's start or size; static if all are equal."""
+    """The selected alternative's start or size; the first, if all are equal."""
     first = starts[0]
-    if all(start is first or (not isinstance(start, Expr) and start == first) for start in starts):
+    if all(is_same_start(start, first) for start in starts):
         return first
     parts = [start if isinstance(start, Expr) else constant(start, types.I64) for start in starts]
     return selected(selector, positions, parts)

@@ -61,12 +61,20 @@ def columns_of_a_matrix_that_turns(m, n):
         m = m[:, ::-1]
 
 
+def views_that_start_where_the_run_says_or_at_a_fixed_place(x, n):
+    one = x[n : n + 2] if x[0] > 2.0 else x[::-2][::-2]
+    one[1] = 7.0
+    two = x[n : n + 3] if x[0] < 2.0 else x[::2]
+    two[1] *= two[n]
+
+
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (writes_then_certainly_raises, (X, X[:4])),
     (one_row_of_a_reversed_matrix, (M, 1)),
     (returns_what_a_loop_made, (X, X[:4])),
     *((returns_what_a_loop_swapped, (X[:4], n)) for n in range(3)),
     (columns_of_a_matrix_that_turns, (M, 2)),
+    *((views_that_start_where_the_run_says_or_at_a_fixed_place, (x, n)) for x in (X, X[::-1]) for n in (1, 2)),
 ]
 
 

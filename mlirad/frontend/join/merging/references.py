@@ -26,6 +26,7 @@ from mlirad.frontend.values.values import (
     Snapshot,
 )
 from mlirad.frontend.values.views.view import View, safe_params
+from mlirad.frontend.values.views.view_steps import is_same_start
 
 
 @dataclass
@@ -85,7 +86,7 @@ class References:
         view = View.of(first.shape, first.dtype, first.strides)
         cells = tuple(store[each.cell] for each in alternatives)
         if left is not None and right is not None and left.contents.value is right.contents.value:
-            if left.view.steps == right.view.steps and left.view.params == right.view.params:
+            if left.view.steps == right.view.steps and all(map(is_same_start, left.view.params, right.view.params)):
                 return Snapshot(left.view, left.contents, cells)
         contents = [
             on_side(lambda ref=ref, store=state.store: contents_of(ref, store))

@@ -180,6 +180,13 @@ class Windows:
 ViewStep = Affine | Reshape | Windows
 
 
+def is_same_start(one: Start, other: Start) -> bool:
+    """Whether two starts are certainly the same."""
+    if isinstance(one, Expr) or isinstance(other, Expr):
+        return isinstance(one, Expr) and isinstance(other, Expr) and one.value is other.value
+    return one == other
+
+
 def _exprs(starts: Sequence[Start]) -> list[Expr]:
     return [affine.as_expr(start) for start in starts]
 
