@@ -585,6 +585,18 @@ def test_sums_of_halves_are_rounded_once() -> None:
     assert np.any(found != x.sum(axis=0))
 
 
+@row("`np.searchsorted(a, v)`")
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 8, 21])
+def test_places_among_numbers_that_are_not_sorted_are_in_the_array(length: int) -> None:
+    rng = np.random.default_rng(length)
+    a, v = rng.normal(size=length), np.append(rng.normal(size=40), [np.inf, -np.inf, np.nan])
+    for side in ("left", "right"):
+        known = mlirad.jit(lambda a, v, side=side: np.searchsorted(a, v, side))(a, v)
+        traced = mlirad.jit(lambda a, v, n, side=side: np.searchsorted(a[:n], v, side))(a, v, length)
+        assert all(np.all((places >= 0) & (places <= length)) for places in (known, traced))
+    assert np.isfinite(mlirad.jit(np.interp)(v[:40], a, np.arange(float(length)))).all()
+
+
 @row("`np.partition`")
 def test_partitions_are_sorted() -> None:
     x = np.random.default_rng(0).normal(size=50)
