@@ -40,6 +40,7 @@ from mlirad.dialect.core.op import accessed_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.lowering.planes.planar_sequences import PlanarSequence, planar_sequence
 from mlirad.lowering.planes.planar_trips import PlanarTrips, is_function, is_slice, planar_trips
+from mlirad.lowering.planes.reduced_rows import reduce_within_rows
 from mlirad.lowering.planes.row_ops import RowOps, undefined
 from mlirad.lowering.planes.shifted_additions import store_additions
 from mlirad.lowering.planes.strips import StripOps
@@ -196,6 +197,7 @@ def _exchange_sequences(loops: Sequence[scf.ForOp]) -> list[scf.ForOp]:
     found = list(loops)
     while (sequence := _sequence(found)) is not None:
         strip = _strip(sequence)
+        sequence = reduce_within_rows(sequence)
         inner = _exchange_sequence(sequence, strip)
         found = [inner.get(loop, loop) for loop in found if strip == 1 or loop not in inner]
     return found

@@ -11,7 +11,8 @@ Example: a sweep up, a few planes, and a sweep down. Row i of `d` is used for ro
     for k in range(levels - 2, -1, -1):
         x = d[:, :, k] - c[:, :, k] * x
 
-Ops that need several rows of what these compute come after all of them.
+Ops that need several rows of what these compute come after all of them. A reduction over rows and over other axes is
+computed for a row; `reduced_rows.py` combines what it gives for the rows.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ from mlirad.analysis.constants import holds_one_number
 from mlirad.analysis.loops import Loop, counts_from_zero
 from mlirad.analysis.trip_forms import linear
 from mlirad.dialect.core import types
+from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.op import NdOp, accessed_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
+from mlirad.dialect.ops.reduction import ReductionOp
 from mlirad.lowering.layouts.sliced_arrays import is_reshape
 from mlirad.lowering.planes.planar_trips import (
     Mixed,
@@ -51,6 +54,7 @@ class PlanarSequence:
     ops: in program order. later: ops between them that come after them. following: the op before which all of them can
     be computed. rows: of all values that have rows. taken: arrays from before whose rows the ops use or
     change. parts: the rows of slices that are read from arrays from before. local: the rows of all other slices.
+    reduced: reductions over rows and over other axes.
     """
 
     block: Block
@@ -62,6 +66,7 @@ class PlanarSequence:
     taken: tuple[SSAValue, ...]
     parts: dict[Operation, RowAxis]
     local: dict[Operation, RowAxis]
+    reduced: tuple[ReductionOp, ...]
 
     @property
     def results(self) -> list[OpResult]:
@@ -147,8 +152,9 @@ class _Search:
                 local[op] = self.rows[subset.array if subset.change is Change.NONE else op.results[0]]
             taken |= {each: None for each in op.operands if each in operands and self._is_taken(each)}
         between = tuple(op for op in ops[:place] if op in later)
+        reduced = tuple(op for op in members if isinstance(op, ReductionOp) and op.result not in self.rows)
         return PlanarSequence(
-            self.block, tuple(members), between, following, self.count, self.rows, tuple(taken), parts, local
+            self.block, tuple(members), between, following, self.count, self.rows, tuple(taken), parts, local, reduced
         )
 
     def _is_taken(self, value: SSAValue) -> bool:
@@ -230,8 +236,15 @@ class _Search:
                 self._spread(each)
         for each in inside:
             self._require(each)
-        if not all(result in self.rows for result in op.results):
+        if not self._is_reduced(op) and not all(result in self.rows for result in op.results):
             raise Mixed
+
+    def _is_reduced(self, op: Operation) -> bool:
+        """Whether an op of the block is a reduction over rows and over other axes."""
+        if not isinstance(op, ReductionOp) or op.parent is not self.block:
+            return False
+        rows = self.rows.get(op.x)
+        return rows is not None and rows.axis in ints(op.axes) and len(ints(op.axes)) > 1
 
     def _set(self, value: SSAValue, rows: RowAxis | None) -> None:
         if rows is not None and self.rows.get(value) == rows:
@@ -258,6 +271,10 @@ class _Search:
                 if one in self.rows and not holds_one_number(other):
                     shapes = types.shape(one.type), types.shape(other.type)
                     self._set(other, reshaped(self.rows[one], self.count, *shapes))
+        elif isinstance(op, ReductionOp):
+            rows = self.rows.get(op.x)
+            if rows is not None and rows.axis in op.kept:
+                self._set(op.result, RowAxis(op.kept.index(rows.axis), rows.unit))
         elif subset is None or not self._is_whole(subset):
             for arrays in self.known.alike(op):
                 self._set_alike(arrays)
@@ -270,7 +287,7 @@ class _Search:
             if not all(carry.arg in self.rows for carry in Loop(op).carries):
                 raise Mixed
             return
-        if is_terminator(op.__class__):
+        if is_terminator(op.__class__) or self._is_reduced(op):
             return
         needed = [*op.operands, *op.results]
         subset = self.known.subset(op)
@@ -285,7 +302,8 @@ class _Search:
             elif not self._is_all_rows(subset, self.rows.get(subset.array if is_read else op.results[0])):
                 raise Mixed
         arrays = [each for each in needed if types.is_tensor(each.type) and not holds_one_number(each)]
-        is_for_rows = subset is not None or is_pointwise(op) or is_reshape(op) or _is_undefined(op)
+        is_within_rows = isinstance(op, ReductionOp) and op.parent is self.block
+        is_for_rows = subset is not None or is_pointwise(op) or is_reshape(op) or _is_undefined(op) or is_within_rows
         if arrays and not (is_for_rows and all(each in self.rows for each in arrays)):
             raise Mixed
 

@@ -130,15 +130,18 @@ func.func @other_rows(%x: tensor<10x7x16xf64>, %top: tensor<9x7x1xf64>) -> tenso
 
 // -----
 
-// The sum of all rows between the sweeps is not needed by the second one. It comes after both, and so does the check.
+// The sum between the sweeps is not needed by the second one. Each row is summed where it is computed, so that `up` is not
+// stored for the sum; the sums of rows are added after both sweeps. The check comes after both, too.
 //
 // CHECK-LABEL: func.func @sum_between
 // CHECK:         scf.for %row =
-// CHECK-NOT:     nd.sum
 // CHECK-NOT:     nd.check
-// CHECK:             scf.for %k =
+// CHECK:           scf.for %row_1 =
+// CHECK:             %[[UP:.*]] = scf.for %k =
+// CHECK:             nd.sum %[[UP]] {axes = array<i64: 2>} : tensor<1x1x16xf64> to tensor<1x1xf64>
 // CHECK:             scf.for %k_1 =
-// CHECK:         nd.sum %{{.*}} : tensor<9x7x16xf64>
+// CHECK:           nd.sum %{{.*}} {axes = array<i64: 1>} : tensor<1x7xf64> to tensor<1xf64>
+// CHECK:         nd.sum %{{.*}} {axes = array<i64: 0>} : tensor<9xf64> to f64
 // CHECK:         nd.check
 // CHECK:         func.return
 func.func @sum_between(%x: tensor<10x7x16xf64>, %is_good: i1) -> (tensor<9x7x1xf64>, f64) {
@@ -166,6 +169,43 @@ func.func @sum_between(%x: tensor<10x7x16xf64>, %is_good: i1) -> (tensor<9x7x1xf
     scf.yield %product : tensor<9x7x1xf64>
   }
   func.return %down, %sum : tensor<9x7x1xf64>, f64
+}
+
+// -----
+
+// A sum over the rows alone needs all of them: it comes after the loop over rows.
+//
+// CHECK-LABEL: func.func @sum_over_rows
+// CHECK:         scf.for %row =
+// CHECK-NOT:     nd.sum
+// CHECK:             scf.for %k =
+// CHECK:             scf.for %k_1 =
+// CHECK:         nd.sum %{{.*}} {axes = array<i64: 0>} : tensor<9x7x16xf64> to tensor<7x16xf64>
+// CHECK:         func.return
+func.func @sum_over_rows(%x: tensor<10x7x16xf64>) -> (tensor<9x7x1xf64>, tensor<7x16xf64>) {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %last = nd.constant {value = 15 : i64} : i64
+  %zero = nd.constant {value = 0.0 : f64} : f64
+  %zeros = nd.full %zero : f64 to tensor<9x7x16xf64>
+  %up = scf.for %k = %c0 to %last step %c1 iter_args(%t = %zeros) -> (tensor<9x7x16xf64>) : i64 {
+    %next = nd.add %k, %c1 : i64
+    %a = nd.extract_slice %x[%c1, %c0, %k] {sizes = array<i64: 9, 7, 1>, strides = array<i64: 1, 1, 1>} : tensor<10x7x16xf64> -> tensor<9x7x1xf64>
+    %b = nd.extract_slice %t[%c0, %c0, %k] {sizes = array<i64: 9, 7, 1>, strides = array<i64: 1, 1, 1>} : tensor<9x7x16xf64> -> tensor<9x7x1xf64>
+    %sum = nd.add %a, %b : tensor<9x7x1xf64>
+    %s = nd.insert_slice %sum, %t[%c0, %c0, %next] {sizes = array<i64: 9, 7, 1>, strides = array<i64: 1, 1, 1>} : tensor<9x7x1xf64> into tensor<9x7x16xf64>
+    scf.yield %s : tensor<9x7x16xf64>
+  }
+  %sum = nd.sum %up {axes = array<i64: 0>} : tensor<9x7x16xf64> to tensor<7x16xf64>
+  %y = nd.mul %up, %up : tensor<9x7x16xf64>
+  %top = nd.extract_slice %y[%c0, %c0, %last] {sizes = array<i64: 9, 7, 1>, strides = array<i64: 1, 1, 1>} : tensor<9x7x16xf64> -> tensor<9x7x1xf64>
+  %down = scf.for %k = %c0 to %last step %c1 iter_args(%t = %top) -> (tensor<9x7x1xf64>) : i64 {
+    %level = nd.sub %last, %k : i64
+    %a = nd.extract_slice %y[%c0, %c0, %level] {sizes = array<i64: 9, 7, 1>, strides = array<i64: 1, 1, 1>} : tensor<9x7x16xf64> -> tensor<9x7x1xf64>
+    %product = nd.mul %a, %t : tensor<9x7x1xf64>
+    scf.yield %product : tensor<9x7x1xf64>
+  }
+  func.return %down, %sum : tensor<9x7x1xf64>, tensor<7x16xf64>
 }
 
 // -----

@@ -88,3 +88,49 @@ def test_gradients_have_the_bits_of_the_plain_loops(columns: int) -> None:
     given = arguments(columns)
     for found, expected in zip(gradient(*given), Interpreted(gradient)(*given), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def reduced(a, b, c):
+    """reductions of arrays that are otherwise used within rows: over all axes, and over two of three"""
+    d = 0.5 * a
+    for k in range(1, LEVELS):
+        d[:, :, k] = d[:, :, k - 1] * b[:, :, k] + a[:, :, k]
+    high, mean = np.max(d), np.sum(d * d, axis=(0, 2))
+    x = d[:, :, LEVELS - 1] * 2.0
+    for k in range(LEVELS - 2, -1, -1):
+        x = d[:, :, k] - b[:, :, k] * x
+    return x, high, mean, np.sum(d * b)
+
+
+@pytest.mark.parametrize("columns", [40, 45])
+@pytest.mark.parametrize(("dtype", "rounding"), [(np.float64, 1e-14), (np.float32, 1e-6)])
+def test_reductions_over_rows_are_numpys(columns: int, dtype: Any, rounding: float) -> None:
+    """With 45 columns, the last strip computes some columns again, which must not be added twice."""
+    given = arguments(columns, dtype)
+    for found, expected in zip(mlirad.jit(reduced)(*given), reduced(*given), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=10 * rounding, atol=rounding * columns)
+
+
+def test_an_array_is_not_stored_for_its_sum() -> None:
+    """The plane, the sums of rows, and what a strip needs: less than half of the bytes of `d`."""
+    given = arguments(40)
+    kernel = mlirad.jit(reduced)
+    kernel(*given)
+    memory = kernel.last_memory()
+    assert memory is not None and 0 < memory < given[0].nbytes // 2
+
+
+def test_the_derivative_of_a_reduction_over_rows_is_that_of_finite_differences() -> None:
+    given, step = arguments(40), 1e-6
+    random = np.random.default_rng(0)
+    way = [random.uniform(-1, 1, each.shape) for each in given]
+
+    def weighted(a, b, c):
+        x, _, mean, total = reduced(a, b, c)
+        return np.sum(x * x) + np.sum(mean * mean) + total
+
+    value, gradients = mlirad.value_and_grad(weighted, argnums=(0, 1, 2))(*given)
+    np.testing.assert_allclose(value, weighted(*given), rtol=1e-13)
+    found = sum([np.sum(g * d) for g, d in zip(gradients, way, strict=True)])
+    ahead, behind = ([x + sign * step * d for x, d in zip(given, way, strict=True)] for sign in (1, -1))
+    np.testing.assert_allclose(found, (weighted(*ahead) - weighted(*behind)) / (2 * step), rtol=1e-7)
