@@ -436,6 +436,7 @@ OPS: dict[type[Operation], Callable[[Machine, Any], Sequence[Any]]] = {
     arith.AddiOp: _binary(lambda x, y: x + y),
     arith.SubiOp: _binary(lambda x, y: x - y),
     arith.MuliOp: _binary(lambda x, y: x * y),
+    arith.DivUIOp: _binary(lambda x, y: x // y),
     arith.MaxSIOp: _binary(max),
     arith.MinSIOp: _binary(min),
     arith.RemSIOp: _binary(np.fmod),

@@ -7,7 +7,8 @@ growable segments.
 
 Buffers that may become one another (carried by a loop, from either branch of an `if`, views) have one common lifetime.
 A buffer used in a loop in which it was not created lives through the whole loop. Buffers with disjoint lifetimes may
-share memory.
+share memory. If it takes less memory, the smallest buffers lie behind all others: a single number between two large
+arrays would keep a larger one out of the place of both.
 
 A buffer that is allocated in an scf.parallel has a place in each of its blocks, `mlirad.block_bytes` apart.
 """
@@ -15,7 +16,7 @@ A buffer that is allocated in an scf.parallel has a place in each of its blocks,
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import groupby
@@ -41,6 +42,10 @@ OFFSET = "mlirad.offset"
 SIZE = "mlirad.arena_size"
 BLOCK = "mlirad.block_bytes"
 ALIGNMENT = 64
+_SMALL = 256
+"""A buffer is small if the largest one has so many times its bytes."""
+_MUCH = 64
+"""The small ones lie behind all others if this spares one of so many bytes."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +89,13 @@ class PlanArena(ModulePass):
 
 def plan(function: func.FuncOp) -> None:
     lives = Lives(function.body.block)
-    arena = Arena()
-    for parallel, group in groupby(lives.placeable(), key=lambda each: parallel_around(each[0])):
-        if parallel is None:
-            for alloc, begin, end in group:
-                alloc.attributes[OFFSET] = attribute_of(arena.place(needed_bytes(alloc), begin, end))
-        else:
-            _plan_blocks(parallel, list(group), arena)
-    function.attributes[SIZE] = attribute_of(arena.size)
+    found = list(lives.placeable())
+    together = _Places.of(found, small=0)
+    largest = max([needed_bytes(alloc) for alloc, _, _ in found], default=0)
+    apart = _Places.of(found, small=largest // _SMALL)
+    places = apart if _MUCH * (together.size - apart.size) > together.size else together
+    places.note()
+    function.attributes[SIZE] = attribute_of(places.size)
 
 
 def parallel_around(op: Operation) -> scf.ParallelOp | None:
@@ -101,16 +105,53 @@ def parallel_around(op: Operation) -> scf.ParallelOp | None:
     return parent
 
 
-def _plan_blocks(parallel: scf.ParallelOp, allocs: list[tuple[memref.AllocOp, int, int]], arena: Arena) -> None:
-    """Place the buffers of all blocks, which threads run at the same time, next to one another."""
-    inside = Arena()
-    offsets = [inside.place(needed_bytes(alloc), begin, end) for alloc, begin, end in allocs]
-    count = block_count(parallel)
-    assert count is not None, "blocks with memory of their own are numbered"
-    start = arena.place(count * inside.size, allocs[0][1], max([end for _, _, end in allocs]))
-    for (alloc, _, _), offset in zip(allocs, offsets, strict=True):
-        alloc.attributes[OFFSET] = attribute_of(start + offset)
-        alloc.attributes[BLOCK] = attribute_of(inside.size)
+@dataclass
+class _Places:
+    """The places of buffers. size: of all. offsets: of each. behind: of the small ones, which lie behind all others.
+    apart: for a buffer that each block of a parallel loop has, how far its places are apart."""
+
+    size: int = 0
+    offsets: dict[memref.AllocOp, int] = field(default_factory=dict)
+    behind: dict[memref.AllocOp, int] = field(default_factory=dict)
+    apart: dict[memref.AllocOp, int] = field(default_factory=dict)
+
+    @staticmethod
+    def of(found: Sequence[tuple[memref.AllocOp, int, int]], small: int) -> _Places:
+        """The places of these buffers with their first and last times. small: those with fewer bytes lie behind."""
+        made, arena, behind = _Places(), Arena(), Arena()
+        for parallel, group in groupby(found, key=lambda each: parallel_around(each[0])):
+            if parallel is not None:
+                made._plan_blocks(parallel, list(group), arena)
+                continue
+            for alloc, begin, end in group:
+                size = needed_bytes(alloc)
+                if size < small:
+                    made.behind[alloc] = behind.place(size, begin, end)
+                else:
+                    made.offsets[alloc] = arena.place(size, begin, end)
+        made.offsets |= {alloc: arena.size + offset for alloc, offset in made.behind.items()}
+        made.size = arena.size + behind.size
+        return made
+
+    def _plan_blocks(
+        self, parallel: scf.ParallelOp, allocs: list[tuple[memref.AllocOp, int, int]], arena: Arena
+    ) -> None:
+        """Place the buffers of all blocks, which threads run at the same time, next to one another."""
+        inside = Arena()
+        offsets = [inside.place(needed_bytes(alloc), begin, end) for alloc, begin, end in allocs]
+        count = block_count(parallel)
+        assert count is not None, "blocks with memory of their own are numbered"
+        start = arena.place(count * inside.size, allocs[0][1], max([end for _, _, end in allocs]))
+        for (alloc, _, _), offset in zip(allocs, offsets, strict=True):
+            self.offsets[alloc] = start + offset
+            self.apart[alloc] = inside.size
+
+    def note(self) -> None:
+        """Write the places on the allocs."""
+        for alloc, offset in self.offsets.items():
+            alloc.attributes[OFFSET] = attribute_of(offset)
+        for alloc, bytes in self.apart.items():
+            alloc.attributes[BLOCK] = attribute_of(bytes)
 
 
 def block_count(parallel: scf.ParallelOp) -> int | None:

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Operation, SSAValue
 
+from mlirad.analysis.groups import Groups
 from mlirad.dialect.core.effect_table import is_removable
 from mlirad.lowering.to_buffers.row_nests import (
     MEMREF_VIEWS,
@@ -169,6 +170,25 @@ class RowRun:
             return False
         is_read_early = not bases_of(op.inputs) & (self.written | self.summed)
         return is_read_early and not any(base is not None and self._has_touched(base) for base in bases_of(op.outputs))
+
+    def apart(self) -> list[RowRun]:
+        """The run as runs that have no row in common, which gain nothing from one another: what one of them reads
+        need not be kept until the last nest of another. What comes after all of them comes after the last."""
+        runs: Groups[RowRun] = Groups(lambda: RowRun(self.rows), lambda run, absorbed: None)
+        for nest in self.nests:
+            for each in (*nest.inputs, *nest.outputs):
+                if each.axis is not None:
+                    runs.join(nest.op, each.rows_of)
+        by_last: dict[int, RowRun] = {}
+        for nest in self.nests:
+            run = runs.of(nest.op)
+            run._join(nest)
+            by_last.pop(id(run), None)
+            by_last[id(run)] = run
+        found = list(by_last.values())
+        if found:
+            found[-1].later = self.later
+        return found
 
     def is_worthwhile(self, least: int) -> bool:
         """Whether several nests access many of the same rows, and all rows together are many bytes."""

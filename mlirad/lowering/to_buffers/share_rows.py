@@ -10,25 +10,34 @@ reads, of the data written in the run, only its own row. Whole sums are computed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IndexType, MemRefType, ModuleOp, StridedLayoutAttr, i64
-from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
-from xdsl.dialects.linalg.ops import FillOp, GenericOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, MemRefType, ModuleOp, i64
+from xdsl.dialects.linalg.ops import GenericOp
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from mlirad.analysis import cost
 from mlirad.dialect.core.expr import current_location, emitting, insert
 from mlirad.dialect.core.scalars import number
-from mlirad.dialect.core.upstream import map_of, segments
 from mlirad.lowering.loop_body import Combiner
 from mlirad.lowering.rewriting import erase
+from mlirad.lowering.strip_sums import (
+    add_up,
+    add_up_widened,
+    allocated,
+    cell_of,
+    cleared,
+    cleared_part,
+    combine,
+    index,
+    parallel_body,
+    strip_of,
+)
 from mlirad.lowering.to_buffers.row_nests import (
     RESHAPES,
     RowAccess,
@@ -43,7 +52,7 @@ from mlirad.lowering.to_buffers.row_runs import RowRun
 from mlirad.xdsl_support.traversal import ops_of
 
 MOST_STRIPS = 16
-"""Of a run that threads share: each needs memory of its own."""
+"""The strips of blocks: each has sums of its own and, if threads share the run, memory of its own."""
 _MOST_BYTES = 1 << 20
 """The limit for the sums of all strips over their rows."""
 
@@ -134,7 +143,8 @@ class _Runs:
             if run is not None and run.takes(op):
                 continue
             if run is not None:
-                self._end(run)
+                for each in run.apart():
+                    self._end(each)
                 run = None
             nest = nest_of(op)
             if nest is not None and isinstance(op, GenericOp):
@@ -147,21 +157,25 @@ class _Runs:
         options = self.options
         if not run.is_worthwhile(options.least) or (size := run.block_of(options.block)) is None:
             return
-        strips = min(MOST_STRIPS, run.work // options.work, run.rows // size) if options.parallel else 1
-        if strips < 2 or strips * run.bytes_of_column_sums <= _MOST_BYTES:
-            _Blocks(run, size, max(1, strips)).emit()
+        threads = min(MOST_STRIPS, run.work // options.work, run.rows // size) if options.parallel else 1
+        if threads < 2:
+            _Blocks(run, size, MOST_STRIPS, is_shared=False).emit()
+        elif threads * run.bytes_of_column_sums <= _MOST_BYTES:
+            _Blocks(run, size, threads, is_shared=True).emit()
 
 
 @dataclass
 class _Blocks:
-    """The loop over the blocks of a run. own: the memory that only the run uses, and the block that replaces it."""
+    """The loop over the blocks of a run, or the parallel loop over its strips, if it is shared. own: the memory that
+    only the run uses, and the block that replaces it."""
 
     run: RowRun
     size: int
     strips: int
+    is_shared: bool
     own: dict[SSAValue, SSAValue] = field(default_factory=dict)
     parts: dict[SSAValue, tuple[SSAValue, SSAValue, Combiner]] = field(default_factory=dict)
-    """For each number to which all rows are added: the sum of a block, and an array of these sums."""
+    """For each number to which all rows are added: the sum of a block, and an array with the sums of the strips."""
     columns: dict[SSAValue, tuple[SSAValue, Combiner]] = field(default_factory=dict)
     """For each array to which all rows are added, if threads share the run: the sums of the strips."""
 
@@ -173,16 +187,17 @@ class _Blocks:
         last = nests[-1].op
         assert last.parent is not None
         with emitting(InsertPoint.before(last), last.location):
-            self._make_memory(count + (rest > 0))
-            zero, end = index(0), index(count)
-            if self.strips > 1:
+            self._make_memory()
+            zero = index(0)
+            if self.is_shared:
                 self._in_strips(count, each)
             else:
-                self._loop(zero, end, zero, {})
+                self._loop(zero, index(count), each, zero, {})
             if rest:
-                self._nests(end, index(count * self.size), rest, zero, {})
+                strip = index(self.strips - 1) if self.parts else None
+                self._nests(index(count * self.size), rest, strip, zero, {})
             for whole, (_, array, combiner) in self.parts.items():
-                add_up(array, whole, combiner)
+                add_up_widened(array, whole, combiner)
             for whole, (array, combiner) in self.columns.items():
                 add_up(array, whole, combiner)
         move_behind(self.run.later, last)
@@ -198,19 +213,30 @@ class _Blocks:
         with emitting(InsertPoint.at_end(body), current_location()):
             first, end = strip_of(strip, each, count)
             sums = {whole: cleared_part(array, strip, combiner) for whole, (array, combiner) in self.columns.items()}
-            self._loop(first, end, insert(arith.MuliOp(strip, index(self.size))).result, sums)
+            self._loop(first, end, each, insert(arith.MuliOp(strip, index(self.size))).result, sums, strip)
             insert(scf.ReduceOp())
 
-    def _loop(self, first: SSAValue, end: SSAValue, place: SSAValue, sums: dict[SSAValue, SSAValue]) -> None:
-        """The blocks from one up to another. place: the first row of the memory that they have. sums: see `_nests`."""
+    def _loop(
+        self,
+        first: SSAValue,
+        end: SSAValue,
+        each: int,
+        place: SSAValue,
+        sums: dict[SSAValue, SSAValue],
+        strip: SSAValue | None = None,
+    ) -> None:
+        """The blocks from one up to another. each: the blocks of a strip. place, sums: see `_nests`. strip: that of all
+        these blocks."""
         body = Block(arg_types=[IndexType()])
         insert(scf.ForOp(first, end, index(1), [], Region(body)))
         with emitting(InsertPoint.at_end(body), current_location()):
             start = insert(arith.MuliOp(body.args[0], index(self.size))).result
-            self._nests(body.args[0], start, self.size, place, sums)
+            if strip is None and self.parts:
+                strip = insert(arith.DivUIOp(body.args[0], index(each))).result
+            self._nests(start, self.size, strip, place, sums)
             insert(scf.YieldOp())
 
-    def _make_memory(self, blocks: int) -> None:
+    def _make_memory(self) -> None:
         ops = {nest.op for nest in self.run.nests}
         for base, value in self.run.by_row.items():
             is_own = value is base and isinstance(base.owner, memref.AllocOp) and base not in self.run.whole
@@ -224,22 +250,23 @@ class _Blocks:
                 out = nest.outputs[place].value
                 element = combiner.element
                 if not shape_of(out):
-                    self.parts[out] = allocated(element, []), allocated(element, [blocks]), combiner
-                elif self.strips > 1:
+                    cell = allocated(element, [self.strips] if self.is_shared else [])
+                    self.parts[out] = cell, cleared(combiner.widened, [self.strips]), combiner
+                elif self.is_shared:
                     self.columns[out] = allocated(element, [self.strips, *shape_of(out)]), combiner
 
     @property
     def _own_rows(self) -> int:
         """Of the memory that only the run uses."""
-        return self.strips * self.size
+        return self.strips * self.size if self.is_shared else self.size
 
     def _nests(
-        self, block: SSAValue, start: SSAValue, rows: int, place: SSAValue, sums: dict[SSAValue, SSAValue]
+        self, start: SSAValue, rows: int, strip: SSAValue | None, place: SSAValue, sums: dict[SSAValue, SSAValue]
     ) -> None:
-        """The nests on one block. start: its first row. place: that of the memory which only the run uses. sums: where
-        to add up what all rows are added to, if elsewhere."""
+        """The nests on one block. start: its first row. strip: its strip, if that has sums of its own. place: the first
+        row of the memory which only the run uses. sums: where to add up what all rows are added to, if elsewhere."""
         views: dict[tuple[SSAValue, int], SSAValue] = {}
-        cells = {whole: self._cell(whole, block) for whole in self.parts}
+        cells = {whole: self._cell(whole, strip) for whole in self.parts}
         for whole, cell in cells.items():
             combiner = self.parts[whole][2]
             insert(memref.StoreOp.get(number(combiner.neutral_number, combiner.element), cell, []))
@@ -260,14 +287,15 @@ class _Blocks:
                 location=nest.op.location,
             )
             insert(made).location = nest.op.location
-        if self.strips == 1:
-            for cell, array, _ in self.parts.values():
-                insert(memref.StoreOp.get(insert(memref.LoadOp.get(cell, [])).res, array, [block]))
+        for whole, cell in cells.items():
+            assert strip is not None
+            _, array, combiner = self.parts[whole]
+            combine(insert(memref.LoadOp.get(cell, [])).res, array, [strip], combiner.widened)
 
-    def _cell(self, whole: SSAValue, block: SSAValue) -> SSAValue:
-        """Where a block adds up: one number for all blocks, or, where threads run them, the block's own."""
-        cell, array, _ = self.parts[whole]
-        return cell if self.strips == 1 else cell_of(array, block)
+    def _cell(self, whole: SSAValue, strip: SSAValue | None) -> SSAValue:
+        """Where a block adds up: one number for all blocks or, where threads run them, for the blocks of a strip."""
+        cell, _, _ = self.parts[whole]
+        return cell_of(cell, strip) if self.is_shared and strip is not None else cell
 
     def _part(
         self,
@@ -290,7 +318,7 @@ class _Blocks:
             type = source.type
             assert isinstance(type, MemRefType)
             offsets: list[SSAValue | int] = [0] * len(type.get_shape())
-            offsets[axis] = start if own is None else 0 if self.strips == 1 else place
+            offsets[axis] = start if own is None else place if self.is_shared else 0
             sizes = [rows if place == axis else size for place, size in enumerate(type.get_shape())]
             ones = [1] * len(sizes)
             result = memref.SubviewOp.infer_result_type(type, offsets, sizes, ones)
@@ -322,62 +350,3 @@ def _users(base: SSAValue) -> Iterator[Operation]:
             yield from _users(use.operation.results[0])
         else:
             yield use.operation
-
-
-def index(value: int) -> SSAValue:
-    return number(value, IndexType())
-
-
-def allocated(element: Attribute, shape: Sequence[int]) -> SSAValue:
-    return insert(memref.AllocOp.get(element, shape=shape)).memref
-
-
-def cell_of(array: SSAValue, place: SSAValue) -> SSAValue:
-    """A view of one number of an array of one dimension."""
-    assert isinstance(array.type, MemRefType)
-    result = MemRefType(array.type.element_type, [], StridedLayoutAttr([], None))
-    return insert(memref.SubviewOp.get(array, [place], [1], [1], result)).results[0]
-
-
-def cleared_part(array: SSAValue, strip: SSAValue, combiner: Combiner) -> SSAValue:
-    """The part of an array in which a strip adds up, cleared. The first axis of the array is along the strips."""
-    shape = shape_of(array)[1:]
-    strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
-    result = MemRefType(combiner.element, shape, StridedLayoutAttr(strides, None))
-    offsets = [strip, *[0] * len(shape)]
-    view = memref.SubviewOp.get(array, offsets, [1, *shape], [1] * len(offsets), result)
-    made = insert(view).results[0]
-    insert(FillOp([number(combiner.neutral_number, combiner.element)], [made], []))
-    return made
-
-
-def strip_of(strip: SSAValue, length: int, count: int) -> tuple[SSAValue, SSAValue]:
-    """The first of `length` numbers below `count` that are a strip's, and the end."""
-    first = insert(arith.MuliOp(strip, index(length))).result
-    return first, insert(arith.MinSIOp(insert(arith.AddiOp(first, index(length))).result, index(count))).result
-
-
-def parallel_body(count: int) -> Block:
-    """The body of a parallel loop over `count` numbers. It needs a terminator."""
-    body = Block(arg_types=[IndexType()])
-    bounds = [index(value) for value in (0, count, 1)]
-    properties = {"operandSegmentSizes": segments(1, 1, 1, 0)}
-    insert(scf.ParallelOp.create(operands=bounds, properties=properties, regions=[Region(body)]))
-    return body
-
-
-def add_up(array: SSAValue, whole: SSAValue, combiner: Combiner) -> None:
-    """Combine the numbers or arrays in an array with the one in `whole`, in order."""
-    dims = range(1, rank := len(shape_of(array)))
-    kinds = [IteratorType.REDUCTION, *[IteratorType.PARALLEL] * len(dims)]
-    insert(
-        GenericOp.create(
-            operands=[array, whole],
-            properties={
-                "indexing_maps": ArrayAttr([map_of(rank, (0, *dims)), map_of(rank, tuple(dims))]),
-                "iterator_types": ArrayAttr([IteratorTypeAttr(each) for each in kinds]),
-                "operandSegmentSizes": segments(1, 1),
-            },
-            regions=[Region(combiner.block)],
-        )
-    )

@@ -18,8 +18,8 @@ from xdsl.rewriter import InsertPoint
 from mlirad.dialect.core.expr import current_location, emitting, insert
 from mlirad.dialect.core.scalars import compare, number
 from mlirad.lowering.rewriting import erase, rebuilt
+from mlirad.lowering.strip_sums import add_up, allocated, cell_of, index, parallel_body
 from mlirad.lowering.to_buffers.row_nests import erase_memory, move_behind, shape_of
-from mlirad.lowering.to_buffers.share_rows import add_up, allocated, cell_of, index, parallel_body
 from mlirad.lowering.to_buffers.staggered_runs import ShiftedAccess, ShiftedNest, StaggeredRun
 from mlirad.lowering.to_buffers.staggered_strips import Strips, StripSpan
 

@@ -26,15 +26,9 @@ from mlirad.analysis.loops import counts_from_zero, trip_count
 from mlirad.dialect.core.expr import current_location, emitting, insert
 from mlirad.dialect.core.scalars import number
 from mlirad.lowering.loop_body import Combiner, body_of, combiner_of
+from mlirad.lowering.strip_sums import add_up, allocated, cleared_part, parallel_body, strip_of
 from mlirad.lowering.to_buffers.row_nests import bytes_of_memref, loop_sizes, shape_of, work_of
-from mlirad.lowering.to_buffers.share_rows import (
-    MOST_STRIPS,
-    add_up,
-    allocated,
-    cleared_part,
-    parallel_body,
-    strip_of,
-)
+from mlirad.lowering.to_buffers.share_rows import MOST_STRIPS
 from mlirad.lowering.trips.trip_memory import TripMemory
 from mlirad.xdsl_support.traversal import ops_of
 

@@ -45,3 +45,21 @@ func.func public @in_a_loop(%x: memref<4xf64>, %v: f64, %n: index) {
   linalg.fill ins(%v : f64) outs(%c : memref<4xf64>)
   func.return
 }
+
+// A number that is needed to the end does not lie between the two arrays: the second, larger one has the place of the first.
+// CHECK-LABEL: func.func public @small_ones_behind(
+// CHECK-SAME:  attributes {mlirad.arena_size = 8256 : i64}
+// CHECK:       memref.alloc() {mlirad.offset = 0 : i64} : memref<512xf64>
+// CHECK:       memref.alloc() {mlirad.offset = 8192 : i64} : memref<f64>
+// CHECK:       memref.alloc() {mlirad.offset = 0 : i64} : memref<1024xf64>
+func.func public @small_ones_behind(%v: f64) {
+  %a = memref.alloc() : memref<512xf64>
+  linalg.fill ins(%v : f64) outs(%a : memref<512xf64>)
+  %total = memref.alloc() : memref<f64>
+  linalg.fill ins(%v : f64) outs(%total : memref<f64>)
+  linalg.fill ins(%v : f64) outs(%a : memref<512xf64>)
+  %b = memref.alloc() : memref<1024xf64>
+  linalg.fill ins(%v : f64) outs(%b : memref<1024xf64>)
+  linalg.fill ins(%v : f64) outs(%total : memref<f64>)
+  func.return
+}

@@ -60,13 +60,17 @@ func.func @softmax(%x: memref<11x4xf64>, %y: memref<11x4xf64>) {
   func.return
 }
 
-// A whole sum is made of those of the blocks; what needs it comes behind the loop.
+// A whole sum is made of those of at most 16 strips of blocks, here of one block each: not of those of all blocks, which
+// would take memory in proportion to the rows. What needs it comes behind the loop.
 // CHECK-LABEL: func.func @whole_sum
-// CHECK:         scf.for
+// CHECK:         scf.for %[[BLOCK:.*]] =
+// CHECK:           %[[STRIP:.*]] = arith.divui %[[BLOCK]], %{{.*}} : index
 // CHECK:           memref.store %{{.*}}, %[[CELL:.*]][] : memref<f64>
 // CHECK-COUNT-2:   linalg.generic
 // CHECK:           %[[PART:.*]] = memref.load %[[CELL]][]
-// CHECK-NEXT:      memref.store %[[PART]], %[[PARTS:.*]][%{{.*}}] : memref<2xf64>
+// CHECK:           %[[BEFORE:.*]] = memref.load %[[PARTS:.*]][%[[STRIP]]] : memref<2xf64>
+// CHECK:           %[[AFTER:.*]] = arith.addf %[[BEFORE]], %[[PART]]
+// CHECK:           memref.store %[[AFTER]], %[[PARTS]][%[[STRIP]]] : memref<2xf64>
 // CHECK:         linalg.generic
 // CHECK-SAME:      ins(%[[PARTS]] : memref<2xf64>) outs(%total : memref<f64>)
 // CHECK:         memref.load %total[]
@@ -87,6 +91,85 @@ func.func @whole_sum(%x: memref<12x4xf64>, %y: memref<12x4xf64>) -> f64 {
     linalg.yield %b : f64
   }
   func.return %t : f64
+}
+
+// 3,200 rows are 800 blocks, whose sums are added in 16 strips; those of float32 in float64, which is rounded once.
+// CHECK-LABEL: func.func @long_sum
+// CHECK:         %[[PARTS:.*]] = memref.alloc() : memref<16xf64>
+// CHECK:         linalg.fill ins(%{{.*}} : f64) outs(%[[PARTS]] : memref<16xf64>)
+// CHECK:         scf.for
+// CHECK:           arith.divui
+// CHECK:           %[[PART:.*]] = arith.extf %{{.*}} : f32 to f64
+// CHECK:           arith.addf %{{.*}}, %[[PART]] : f64
+// CHECK:         }
+// CHECK:         linalg.generic
+// CHECK-SAME:      ins(%[[PARTS]] : memref<16xf64>) outs(%[[WIDE:.*]] : memref<f64>)
+// CHECK:         memref.load %[[WIDE]][]
+// CHECK:         arith.truncf
+// CHECK:         memref.store %{{.*}}, %total[]
+
+// Threads have 16 strips, too: each adds up its own blocks.
+// THREADS-LABEL: func.func @long_sum
+// THREADS:         "scf.parallel"
+// THREADS:           scf.for
+// THREADS:             arith.addf %{{.*}}, %{{.*}} : f64
+// THREADS:           scf.reduce
+func.func @long_sum(%x: memref<3200x8xf32>, %y: memref<3200x8xf32>, %total: memref<f32>) {
+  %c = arith.constant 0.0 : f32
+  linalg.fill ins(%c : f32) outs(%total : memref<f32>)
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>], iterator_types = ["reduction", "reduction"]} ins(%x : memref<3200x8xf32>) outs(%total : memref<f32>) {
+  ^bb0(%a: f32, %sum: f32):
+    %b = arith.addf %sum, %a : f32
+    linalg.yield %b : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : memref<3200x8xf32>) outs(%y : memref<3200x8xf32>) {
+  ^bb0(%a: f32, %old: f32):
+    %b = arith.negf %a : f32
+    linalg.yield %b : f32
+  }
+  func.return
+}
+
+// The first two nests have no row in common with the others. They have a loop of their own, so that %e is not needed any
+// more when the memory of %z is, and their sum, which comes behind it, is no reason to wait.
+//
+//     x --> exp --> e --> sum
+//     y --> negated --> z --> times y --> z
+//
+// CHECK-LABEL: func.func @no_common_row
+// CHECK:         scf.for
+// CHECK:           math.exp
+// CHECK-NOT:       arith.negf
+// CHECK:         }
+// CHECK:         scf.for
+// CHECK:           arith.negf
+// CHECK:           arith.mulf
+// CHECK:         func.return
+func.func @no_common_row(%x: memref<12x4xf64>, %y: memref<12x4xf64>, %z: memref<12x4xf64>, %total: memref<f64>) {
+  %e = memref.alloc() : memref<12x4xf64>
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : memref<12x4xf64>) outs(%e : memref<12x4xf64>) {
+  ^bb0(%a: f64, %old: f64):
+    %b = math.exp %a : f64
+    linalg.yield %b : f64
+  }
+  %c = arith.constant 0.0 : f64
+  linalg.fill ins(%c : f64) outs(%total : memref<f64>)
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>], iterator_types = ["reduction", "reduction"]} ins(%e : memref<12x4xf64>) outs(%total : memref<f64>) {
+  ^bb0(%a: f64, %sum: f64):
+    %b = arith.addf %sum, %a : f64
+    linalg.yield %b : f64
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%y : memref<12x4xf64>) outs(%z : memref<12x4xf64>) {
+  ^bb0(%a: f64, %old: f64):
+    %b = arith.negf %a : f64
+    linalg.yield %b : f64
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%y : memref<12x4xf64>) outs(%z : memref<12x4xf64>) {
+  ^bb0(%a: f64, %old: f64):
+    %b = arith.mulf %a, %old : f64
+    linalg.yield %b : f64
+  }
+  func.return
 }
 
 // So does a small nest on sums of columns. What is made of the same rows after it is in the loop.

@@ -47,6 +47,19 @@ def test_sums_that_threads_share_are_accurate(number) -> None:
     check(SUMS[number], terms("equal", 4_000_000).reshape(500_000, 8), 1e-6, parallel=True)
 
 
+def squares_of_distances(x):
+    """The sum is computed by blocks of rows, beside the maxima of rows."""
+    apart = x - np.max(x, axis=1)[:, None]
+    return np.sum(apart * apart)
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_sums_of_many_blocks_of_rows_are_accurate(parallel) -> None:
+    x = np.full((400_000, 32), np.float32(0.3))
+    x[:, 0] = 1.0
+    check(squares_of_distances, x, 1e-6, parallel=parallel)
+
+
 def test_products_of_vectors_and_variances_are_accurate() -> None:
     x = terms("equal", 4_000_000)
     check(lambda x: x @ x, x, 1e-6)
