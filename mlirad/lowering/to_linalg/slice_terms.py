@@ -3,7 +3,8 @@
 Reads: nd, writes of slices. Writes: reads of slices, and elementwise ops on them. Leaves: ops that nothing uses.
 
 A term that few elementwise ops compute of one array is computed where it is added, so that it needs no memory. So is a
-term of several arrays, if nothing but the term needs these ops.
+term of several arrays, if nothing but the term needs these ops. What is put at the place of the sum before is always
+computed in the sum, if one array is enough: the result is then written once, and not read.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import is_removable
 from mlirad.dialect.core.expr import Expr, full, insert
 from mlirad.dialect.core.op import NdOp, is_pointwise
+from mlirad.dialect.core.subset import Change
 from mlirad.lowering.rewriting import erase, rebuilt
 from mlirad.lowering.to_linalg.slice_writes import Box, SliceWrite, number_in, places, read_box
 
@@ -43,10 +45,14 @@ class Terms:
         parts = dict.fromkeys(write.part for write in writes if types.is_tensor(write.part.type))
         found = {part: each for part in parts if (each := self._source(part)) is not None}
         shared = [source for source, _ in found.values()]
+        put = writes[0].part if writes[0].change is Change.REPLACED else None
         self._sources = {
             part: frozenset({source})
             for part, (source, ops) in found.items()
-            if _slice(source) is not None or shared.count(source) > 1 or _is_read_elsewhere(source, ops)
+            if part is put
+            or _slice(source) is not None
+            or shared.count(source) > 1
+            or _is_read_elsewhere(source, ops)
         }
         others = parts.keys() - self._sources.keys()
         self._sources |= {part: each for part in others if (each := self._sources_only_of(part))}

@@ -187,3 +187,22 @@ func.func @read_elsewhere(%u: tensor<6xf64>, %t: tensor<8xf64>) -> (tensor<8xf64
   %b = nd.add_slice %s, %a[%c2] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
   func.return %b, %m : tensor<8xf64>, tensor<6xf64>
 }
+
+// What is put there is computed in the sum, also if only it needs the array that it is computed of: the result is written
+// once, and not read. So it is whether or not the array is read elsewhere, for a value beside its gradient.
+// CHECK-LABEL: func.func @put_of_one_array
+// CHECK:         %m = nd.sub {{.*}} : tensor<6xf64>
+// CHECK-NOT:     nd.insert_slice {{.*}} : tensor<6xf64> into
+// CHECK:         %[[M:.*]] = nd.extract_slice %m[{{.*}} -> tensor<4xf64>
+// CHECK:         nd.add %[[M]], %[[M]] : tensor<4xf64>
+// CHECK:         func.return
+func.func @put_of_one_array(%u: tensor<6xf64>, %w: tensor<6xf64>, %t: tensor<8xf64>) -> tensor<8xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c2 = nd.constant {value = 2 : i64} : i64
+  %s = nd.exp %u : tensor<6xf64>
+  %m = nd.sub %s, %w : tensor<6xf64>
+  %v = nd.add %m, %m : tensor<6xf64>
+  %a = nd.insert_slice %v, %t[%c0] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+  %b = nd.add_slice %s, %a[%c2] {sizes = array<i64: 6>, strides = array<i64: 1>} : tensor<6xf64> into tensor<8xf64>
+  func.return %b : tensor<8xf64>
+}
