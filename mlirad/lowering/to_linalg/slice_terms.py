@@ -49,10 +49,7 @@ class Terms:
         self._sources = {
             part: frozenset({source})
             for part, (source, ops) in found.items()
-            if part is put
-            or _slice(source) is not None
-            or shared.count(source) > 1
-            or _is_read_elsewhere(source, ops)
+            if part is put or _slice(source) is not None or shared.count(source) > 1 or _is_read_elsewhere(source, ops)
         }
         others = parts.keys() - self._sources.keys()
         self._sources |= {part: each for part in others if (each := self._sources_only_of(part))}
