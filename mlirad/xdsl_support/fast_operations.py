@@ -6,7 +6,8 @@ times.
 * An op without regions cannot contain the block that it is added to, so the blocks around are not searched.
 * Arguments of a constructor that are one value, type or region each need no search for sequences.
 * Operands, results and regions by name are taken from their tuples directly.
-* Properties that only read a field are read in C, and a block's ops are walked by a generator.
+* The operands of an op are the tuple itself, which can also replace an operand; xDSL makes a view of it at each access.
+* Properties that only read a field are read in C, and a block's ops and a region's blocks are walked by a generator.
 * The numbers of an array attribute, such as the sizes of operand segments, are unpacked once, and equal arrays of
   integers are one object.
 
@@ -23,8 +24,8 @@ from types import NoneType
 from typing import Any
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, IntegerType, LocationAttr
-from xdsl.ir import Attribute, Block, BlockArgument, BlockOps, Operation, OpOperands, OpResult, Region, SSAValue, Use
-from xdsl.ir.core import SSAValues
+from xdsl.ir import Attribute, Block, BlockArgument, BlockOps, Operation, OpResult, Region, SSAValue, Use
+from xdsl.ir.core import IRUses, IRWithName, IRWithUses, RegionBlocks, SSAValues
 from xdsl.irdl import IRDLOperation, OptionalDef, VarIRConstruct, operations
 from xdsl.irdl.operations import BaseAccessor, BaseAttrAccessor, BeforeVariadicSingleAccessor
 
@@ -44,12 +45,17 @@ def create_quickly() -> None:
         (DenseArrayBase, "get_values", once(vars(DenseArrayBase)["get_values"])),
         (DenseArrayBase, "from_list", staticmethod(_packed)),
         (SSAValues, "__getitem__", _item),
-        (OpOperands, "__getitem__", _operand),
         (BeforeVariadicSingleAccessor, "__get__", _at_its_place),
         (BaseAccessor, "__get__", _by_name),
         (BaseAttrAccessor, "__get__", _by_segments),
         (BlockOps, "__iter__", _walked),
-        (Operation, "operands", property(OpOperands, vars(Operation)["operands"].fset)),
+        (RegionBlocks, "__iter__", _blocks_walked),
+        (Operation, "operands", property(attrgetter("_operands"), _with_operands)),
+        (Operation, "parent_op", _op_around),
+        (IRWithName, "name_hint", property(attrgetter("_name"), vars(IRWithName)["name_hint"].fset)),
+        (IRWithUses, "uses", property(IRUses)),
+        (Block, "ops", property(BlockOps)),
+        (Region, "blocks", property(RegionBlocks)),
     ]
     for kind in (SSAValue, Operation, IRDLOperation):
         methods += [(kind, "__eq__", object.__eq__), (kind, "__hash__", object.__hash__)]
@@ -70,8 +76,65 @@ _FIELDS: tuple[tuple[type, str, str], ...] = (
     (Operation, "prev_op", "_prev_op"),
     (Block, "first_op", "_first_op"),
     (Block, "last_op", "_last_op"),
+    (Block, "args", "_args"),
+    (Block, "next_block", "_next_block"),
+    (Block, "prev_block", "_prev_block"),
+    (Region, "first_block", "_first_block"),
+    (Region, "last_block", "_last_block"),
 )
 """The properties that only return a field: the class, the property, the field."""
+
+
+class _Operands(SSAValues[SSAValue]):
+    """The operands of an op. An item can be set, which gives the op other operands; these here stay as they are."""
+
+    op: Operation
+
+    def __setitem__(self, index: int, operand: SSAValue) -> None:
+        op = self.op
+        operands, use = list(op._operands), op._operand_uses[index]
+        operands[index].remove_use(use)
+        operand.add_use(use)
+        operands[index] = operand
+        op._operands = _operands_of(op, operands)
+
+
+def _operands_of(op: Operation, values: Sequence[SSAValue]) -> _Operands:
+    operands = _Operands(values)
+    operands.op = op
+    return operands
+
+
+_new = object.__new__
+
+
+def _uses_of(op: Operation, values: Sequence[SSAValue]) -> tuple[Use, ...]:
+    """The uses of an op's operands. Each comes first in the list of its value, as `add_use` says."""
+    uses: list[Use] = []
+    for number, value in enumerate(values):
+        use = _new(Use)
+        use._operation, use._index, use._prev_use = op, number, None
+        use._next_use = following = value.first_use
+        if following is not None:
+            following._prev_use = use
+        value.first_use = use
+        uses.append(use)
+    return tuple(uses)
+
+
+def _with_operands(self: Operation, new: Sequence[SSAValue]) -> None:
+    """The setter of `Operation.operands`."""
+    for operand, use in zip(self._operands, self._operand_uses, strict=False):  # an op without references has no uses
+        operand.remove_use(use)
+    self._operands = _operands_of(self, new)
+    self._operand_uses = _uses_of(self, self._operands)
+
+
+def _op_around(self: Operation) -> Operation | None:
+    """`Operation.parent_op`."""
+    block = self.parent
+    region = None if block is None else block.parent
+    return None if region is None else region.parent
 
 
 def _created(
@@ -86,10 +149,9 @@ def _created(
     regions: Sequence[Region] = (),
 ) -> None:
     """`Operation.__init__`."""
-    self._operands = values = SSAValues(operands)
-    self._operand_uses = uses = tuple([Use(self, index) for index in range(len(values))])
-    for value, use in zip(values, uses, strict=True):
-        value.add_use(use)
+    self._operands = values = _Operands(operands)
+    values.op = self
+    self._operand_uses = _uses_of(self, values)
     self.results = SSAValues([OpResult(type_, self, index) for index, type_ in enumerate(result_types)])
     self.properties = dict(properties)
     self.attributes = dict(attributes)
@@ -170,12 +232,6 @@ def _item(self: SSAValues, index: Any) -> Any:
     return SSAValues(found) if found.__class__ is tuple else found
 
 
-def _operand(self: OpOperands, index: Any) -> Any:
-    """`OpOperands.__getitem__`."""
-    found = tuple.__getitem__(self._op._operands, index)
-    return SSAValues(found) if found.__class__ is tuple else found
-
-
 def _parts(op: Operation, construct: VarIRConstruct) -> Sequence[Any]:
     """The operands, results, regions or successors of an op."""
     if construct is _OPERAND:
@@ -189,6 +245,8 @@ def _at_its_place(self: BeforeVariadicSingleAccessor, obj: Any, _owner: type | N
     """`BeforeVariadicSingleAccessor.__get__`."""
     if self.construct is _OPERAND:
         return tuple.__getitem__(obj._operands, self.idx)
+    if self.construct is _RESULT:
+        return tuple.__getitem__(obj.results, self.idx)
     return _parts(obj, self.construct)[self.idx]
 
 
@@ -211,6 +269,15 @@ def _walked(self: BlockOps) -> Iterator[Operation]:
         following = op._next_op
         yield op
         op = following
+
+
+def _blocks_walked(self: RegionBlocks) -> Iterator[Block]:
+    """`RegionBlocks.__iter__`."""
+    block = self._region._first_block
+    while block is not None:
+        following = block._next_block
+        yield block
+        block = following
 
 
 def _attached(self: Block, operation: Operation) -> None:

@@ -61,6 +61,39 @@ def test_parts_are_found_by_name() -> None:
     assert tuple(view.offsets) == (first,) and not view.sizes and not view.strides and view.source is array
 
 
+def test_an_operand_can_be_replaced() -> None:
+    x, y, z = test.TestOp.create(result_types=[f64, f64, f64]).results
+    op = test.TestOp.create(operands=[x, x, y])
+    before = op.operands
+    op.operands[1] = z
+    before[2] = z  # earlier operands still belong to the op, and name its present ones
+    assert tuple(op.operands) == (x, z, z) and tuple(before) == (x, x, y)
+    assert [(use.operation, use.index) for use in z.uses] == [(op, 2), (op, 1)]
+    assert [use.index for use in x.uses] == [0] and y.first_use is None
+    x.replace_all_uses_with(y)
+    assert tuple(op.operands) == (y, z, z) and x.first_use is None and op.operands.types == (f64, f64, f64)
+    op.drop_all_references()
+    op.operands = [x]
+    assert [use.index for use in x.uses] == [0] and z.first_use is None
+
+
+def test_what_is_around_an_op() -> None:
+    inner, alone = test.TestOp.create(), test.TestOp.create()
+    block = Block([inner], arg_types=[f64])
+    outer = test.TestOp.create(regions=[Region([block, Block()])])
+    assert inner.parent_op() is outer and alone.parent_op() is None
+    assert Block([alone]).parent_op() is None and alone.parent_op() is None
+    region = outer.regions[0]
+    assert [len(each.args) for each in region.blocks] == [1, 0] and region.first_block is block
+    assert block.next_block is region.last_block and region.last_block.prev_block is block
+    seen = []
+    for each in region.blocks:  # a block may be taken out while its region is walked
+        seen.append(region.detach_block(each))
+    assert seen[0] is block and len(seen) == 2 and not region.blocks
+    block.args[0].name_hint = "x_1"
+    assert block.args[0].name_hint == "x"
+
+
 def test_an_argument_is_one_part_or_several() -> None:
     x, y = test.TestOp.create(result_types=[f64, f64]).results
     assert tuple(arith.AddfOp(x, y).operands) == (x, y)
