@@ -25,6 +25,8 @@ class Effect(Enum):
     MAY_FAIL = "leaves the kernel with an exception if a condition does not hold"
     ORDERED = "acts on the outside of the program, in the program's order"
 
+    __hash__ = object.__hash__  # passes ask the table for every op, and Enum's own hash is a function of Python
+
 
 class Verb(Enum):
     """What may be done to an op."""
@@ -37,6 +39,8 @@ class Verb(Enum):
     VJP = "differentiate code that contains it, in reverse mode"
     CHECKPOINT = "rerun it with the trip of a checkpointed loop"
     CACHE = "use the results of an earlier equal op"
+
+    __hash__ = object.__hash__
 
 
 class Rule(Enum):

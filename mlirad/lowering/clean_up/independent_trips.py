@@ -114,11 +114,12 @@ def unlike(loop: scf.ForOp, *, is_derived: bool) -> str | None:
     count = trip_count(loop)
     if not counts_from_zero(loop) or loop.ub.type != types.I64 or not loop.results:
         return "it does not count from 0 to a number, or computes nothing"
-    calls = any(_pays(op, False) for op in ops_inside(loop))
     extremes = running_extremes(loop, Loop(loop).carries)
-    fewest = _FEWEST_CALLS if calls or (extremes and is_derived) else _FEWEST if is_derived else _FEWEST_COMPARED
-    if count is not None and count < fewest:
-        return f"it makes fewer than {fewest} trips"
+    if count is not None:
+        calls = any(_pays(op, False) for op in ops_inside(loop))
+        fewest = _FEWEST_CALLS if calls or (extremes and is_derived) else _FEWEST if is_derived else _FEWEST_COMPARED
+        if count < fewest:
+            return f"it makes fewer than {fewest} trips"
     if not all(map(_is_straight, ops_of(loop.body.block))):
         return "there is a loop in it, or a branch that does more than choose numbers"
     if not extremes and not any(_pays(op, is_derived) for op in ops_inside(loop)):
@@ -168,7 +169,8 @@ def independent_trips(loop: scf.ForOp, *, is_derived: bool) -> IndependentTrips 
 
 def _pays(op: Operation, is_derived: bool) -> bool:
     """Whether an op computes a function of floats; any op on floats, if the derivatives of the loop will be needed."""
-    if not isinstance(op, NdOp) or not op.results or not types.is_float(op.results[0].type):
+    results = op.results
+    if not results or not types.is_float(results[0].type) or not isinstance(op, NdOp):
         return False
     return op.memory.cost >= (1 if is_derived else _FUNCTION)
 

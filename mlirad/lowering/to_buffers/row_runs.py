@@ -68,7 +68,7 @@ class RowRun:
         if self._is_later(op) or self._is_later_nest(op):
             self.later.append(op)
             return True
-        if any(value.owner in self.later for value in read_by(op)) or self._passes_later(op):
+        if self._reads_later(op) or self._passes_later(op):
             return False
         nest = nest_of(op)
         if nest is not None and isinstance(op, FillOp) and not self._has_touched(nest.outputs[0].base):
@@ -78,6 +78,10 @@ class RowRun:
             self._join(nest)
             return True
         return self._may_stay(op)
+
+    def _reads_later(self, op: Operation) -> bool:
+        """Whether an op reads a result of an op that goes after the run."""
+        return bool(self.later) and any(value.owner in self.later for value in read_by(op))
 
     def _is_later(self, op: Operation) -> bool:
         """Whether an op only computes with whole sums."""
@@ -92,7 +96,7 @@ class RowRun:
             return False
         reads, writes = bases_of(op.inputs), bases_of(op.outputs)
         needs_sums = bool((reads | writes) & (self.summed | self.later_written))
-        if None in reads | writes or not (needs_sums or any(value.owner in self.later for value in read_by(op))):
+        if None in reads | writes or not (needs_sums or self._reads_later(op)):
             return False
         for base in reads | writes:
             if base is not None:

@@ -30,7 +30,7 @@ from mlirad.dialect.core.upstream import map_of, segments
 from mlirad.lowering.clean_up.cse import merge_equal
 from mlirad.lowering.rewriting import erase
 from mlirad.lowering.to_linalg.mergeable_nests import MergeableNest, NestGroup, is_fresh, mergeable
-from mlirad.xdsl_support.traversal import ops_of
+from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 
 @dataclass(frozen=True)
@@ -195,29 +195,13 @@ class _Merging:
                 other.needs |= more
 
 
-def _captured(op: Operation) -> Iterator[SSAValue]:
+def _captured(op: Operation) -> list[SSAValue]:
     """The values that the ops in an op's regions read, including values defined there."""
-    return (
-        value
-        for region in op.regions
-        for block in region.blocks
-        for inner in _inside(block)
-        for value in inner.operands
-    )
+    return [value for inner in ops_inside(op) for value in inner.operands]
 
 
-def _inside(block: Block) -> Iterator[Operation]:
-    for op in block.ops:
-        yield op
-        for region in op.regions:
-            for inner in region.blocks:
-                yield from _inside(inner)
-
-
-def _read_by(op: Operation) -> Iterator[SSAValue]:
-    yield from op.operands
-    if op.regions:
-        yield from _captured(op)
+def _read_by(op: Operation) -> Sequence[SSAValue]:
+    return [*op.operands, *_captured(op)] if op.regions else op.operands
 
 
 class _Kept(NamedTuple):
