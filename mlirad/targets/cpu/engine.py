@@ -314,16 +314,44 @@ def _freed(passes: _Passes) -> Iterator[_Passes]:
 
 
 def optimise(text: str) -> str:
-    """LLVM IR after LLVM's O2 pipeline with the vectoriser of loops, or after a clean-up if loops are finished."""
+    """LLVM IR after LLVM's O2 pipeline with the vectoriser of loops, or after a clean-up if loops are finished, which
+    its first line then still says."""
     with _optimised(text) as module:
-        return str(module)
+        return f"{FINISHED}\n{module}" if text.startswith(FINISHED) else str(module)
+
+
+_MANY_BLOCKS = 150
+"""From so many basic blocks on, finished code is translated without a search for cheaper addresses (decision 148)."""
+
+
+@contextmanager
+def _translator(text: str, module: llvm.ModuleRef, *, is_plain: bool) -> Iterator[llvm.TargetMachine]:
+    """The machine that translates a text's module.
+
+    The search for cheaper addresses (LLVM's loop strength reduction) can only be turned off for the process, so no
+    other thread may call LLVM meanwhile.
+    """
+    compiler = _get_compiler()
+    if is_plain or not text.startswith(FINISHED) or not _has_many_blocks(module):
+        yield compiler.plain if is_plain else compiler.machine
+        return
+    with llvm_lock.lock:
+        try:
+            llvm.set_option("mlirad", "-disable-lsr=true")
+            yield compiler.machine
+        finally:
+            llvm.set_option("mlirad", "-disable-lsr=false")
+
+
+def _has_many_blocks(module: llvm.ModuleRef) -> bool:
+    blocks = itertools.chain.from_iterable(function.blocks for function in module.functions)
+    return next(itertools.islice(blocks, _MANY_BLOCKS - 1, None), None) is not None
 
 
 def assemble(text: str, *, is_plain: bool = False) -> str:
     """The host's assembly for optimised IR. is_plain: as in `compile_object`."""
-    with _parsed(text) as module:
-        compiler = _get_compiler()
-        return (compiler.plain if is_plain else compiler.machine).emit_assembly(module)
+    with _parsed(text) as module, _translator(text, module, is_plain=is_plain) as machine:
+        return machine.emit_assembly(module)
 
 
 def compile_object(text: str, *, is_optimised: bool = False, is_plain: bool = False) -> bytes:
@@ -331,9 +359,9 @@ def compile_object(text: str, *, is_optimised: bool = False, is_plain: bool = Fa
 
     is_plain: LLVM optimises nothing, and takes a fifth of the time.
     """
-    with _parsed(text) if is_optimised or is_plain else _optimised(text) as module:
-        compiler = _get_compiler()
-        return (compiler.plain if is_plain else compiler.machine).emit_object(module)
+    parsed = _parsed(text) if is_optimised or is_plain else _optimised(text)
+    with parsed as module, _translator(text, module, is_plain=is_plain) as machine:
+        return machine.emit_object(module)
 
 
 class Library:

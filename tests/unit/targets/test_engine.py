@@ -114,6 +114,30 @@ def test_only_modules_with_loops_of_scalars_take_the_whole_pipeline() -> None:
         np.testing.assert_allclose(compiled(x), function(x))
 
 
+def _sines(*arrays):
+    total = 0.0
+    for x in arrays:
+        total += np.sum(np.sin(x.T) @ x)
+    return total
+
+
+@pytest.mark.parametrize(("count", "is_large"), [(1, False), (40, True)])
+def test_cheaper_addresses_are_only_searched_for_in_small_modules(monkeypatch, count, is_large) -> None:
+    """The search is a third of the code generator's time. The option belongs to the process: it is set back."""
+    arrays = [np.arange(7.0 * (9 + k)).reshape(9 + k, 7) for k in range(count)]
+    compiled = mlirad.jit(_sines)
+    np.testing.assert_allclose(compiled(*arrays), _sines(*arrays))
+    text = compiled.lower(*arrays).as_text("llvmir")
+    assert text.startswith(engine.FINISHED)
+    optimised, code = engine.optimise(text), engine.compile_object(text)
+    assert code == engine.compile_object(optimised, is_optimised=True)
+    shown = engine.assemble(optimised)
+    monkeypatch.setattr(engine, "_MANY_BLOCKS", 10**9)
+    assert (engine.compile_object(text) != code) == is_large == (engine.assemble(optimised) != shown)
+    monkeypatch.undo()
+    assert engine.compile_object(text) == code
+
+
 def test_functions_of_one_name_do_not_meet(load) -> None:
     first, second = load(_SCALE.format(k="2.0")), load(_SCALE.format(k="5.0"))
     x, y, z = np.ones(2), np.zeros(2), np.zeros(2)
