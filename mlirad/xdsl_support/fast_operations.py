@@ -8,8 +8,8 @@ times.
 * Operands, results and regions by name are taken from their tuples directly.
 * The operands of an op are the tuple itself, which can also replace an operand; xDSL makes a view of it at each access.
 * Properties that only read a field are read in C, and a block's ops and a region's blocks are walked by a generator.
-* The numbers of an array attribute, such as the sizes of operand segments, are unpacked once, and equal arrays of
-  integers are one object.
+* The numbers of an array attribute, such as the sizes of operand segments, and of a shape are unpacked once, and equal
+  arrays of integers are one object.
 
 Reads and writes: methods of xDSL's operations, values, blocks and array attributes, once, when the package is imported.
 Leaves: what they do, including their errors.
@@ -23,7 +23,15 @@ from operator import attrgetter, index
 from types import NoneType
 from typing import Any
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, IntegerType, LocationAttr
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    DenseArrayBase,
+    IntegerType,
+    LocationAttr,
+    MemRefType,
+    TensorType,
+    VectorType,
+)
 from xdsl.ir import Attribute, Block, BlockArgument, BlockOps, Operation, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import IRUses, IRWithName, IRWithUses, RegionBlocks, SSAValues
 from xdsl.irdl import IRDLOperation, OptionalDef, VarIRConstruct, operations
@@ -43,6 +51,7 @@ def create_quickly() -> None:
         (IRDLOperation, "__post_init__", _with_defaults),
         (Block, "_attach_op", _attached),
         (DenseArrayBase, "get_values", once(vars(DenseArrayBase)["get_values"])),
+        *((kind, "get_shape", once(vars(kind)["get_shape"])) for kind in (MemRefType, TensorType, VectorType)),
         (DenseArrayBase, "from_list", staticmethod(_packed)),
         (SSAValues, "__getitem__", _item),
         (BeforeVariadicSingleAccessor, "__get__", _at_its_place),
@@ -193,6 +202,9 @@ def _defaults_of(kind: type[IRDLOperation]) -> tuple[_Defaults, _Defaults]:
     return found[0], found[1]
 
 
+_check_name = Operation.__post_init__  # the name belongs to the class
+
+
 def _with_defaults(self: IRDLOperation) -> None:
     """`IRDLOperation.__post_init__`."""
     properties, attributes = _defaults_of(self.__class__)
@@ -200,7 +212,8 @@ def _with_defaults(self: IRDLOperation) -> None:
         self.properties.setdefault(name, value)
     for name, value in attributes:
         self.attributes.setdefault(name, value)
-    Operation.__post_init__(self)  # xDSL's implicit builders replace it, to collect what is created
+    if Operation.__post_init__ is not _check_name:  # xDSL's implicit builders replace it, to collect what is created
+        Operation.__post_init__(self)
 
 
 _pack = DenseArrayBase.from_list

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from functools import lru_cache
+from typing import Any, Generic, Protocol, TypeVar
 
 from xdsl.ir import SSAValue
 
@@ -72,6 +73,11 @@ class LinearForm(Generic[Atom]):
 
     constant: int = 0
     terms: Mapping[Atom, int] = field(default_factory=dict)
+
+    def __class_getitem__(cls, _atoms: object) -> type[LinearForm[Any]]:
+        """The class itself, so that `Sum(3)` is as fast as `LinearForm(3)`: an alias of `typing` tries to note itself
+        on each instance, and here it only gets an exception."""
+        return cls
 
     def __hash__(self) -> int:
         return hash((self.constant, frozenset(self.terms.items())))
@@ -210,6 +216,7 @@ _FIRST, _SECOND = Integer(_X), Integer(_Y)
 _SUM, _DIFFERENCE, _NEGATED = Integer(_X + _Y), Integer(_X - _Y), Integer(_X.scaled(-1))
 
 
+@lru_cache(1024)
 def constant(number: int) -> Integer:
     return Integer(Sum(number), Interval(number, number))
 

@@ -141,7 +141,8 @@ def is_integer(type: Attribute) -> bool:
 
 
 def is_bool(type: Attribute) -> bool:
-    return element_type(type) == I1
+    element = element_type(type)
+    return element is I1 or (isinstance(element, IntegerType) and element.width.data == 1 and element == I1)
 
 
 def is_unsigned(type: Attribute) -> bool:
