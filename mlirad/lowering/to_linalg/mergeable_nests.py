@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from mlirad.analysis.memory import is_empty
+from mlirad.dialect.core import types
 from mlirad.dialect.core.answers import Dims
 from mlirad.lowering.loop_body import Body, body_of
 from mlirad.lowering.picks import pick_of
@@ -97,16 +98,16 @@ def mergeable(op: Operation) -> MergeableNest | None:
 
 def _size(array: SSAValue, axis: int) -> Size:
     """The size of an array along an axis: equal ones are the same size."""
-    shape = array.type.get_shape() if isinstance(array.type, TensorType) else ()
-    if shape[axis] != DYNAMIC_INDEX:
+    shape = types.shape(array.type)
+    if shape[axis] >= 0:
         return shape[axis]
     made = array.owner
     if isinstance(made, FillOp | GenericOp) and isinstance(array, OpResult):
         return _size(made.outputs[array.index], axis)
-    unknown = shape[:axis].count(DYNAMIC_INDEX)
+    unknown = shape[:axis].count(-1)
     if isinstance(made, tensor.EmptyOp):
         size = made.dynamic_sizes[unknown]
-    elif isinstance(made, tensor.ExtractSliceOp) and made.source.type.get_num_dims() == len(shape):
+    elif isinstance(made, tensor.ExtractSliceOp) and len(types.shape(made.source.type)) == len(shape):
         size = made.sizes[unknown]
     else:
         return array, axis
