@@ -75,7 +75,7 @@ def vectors(x):
 # CHECK-NEXT: errors.py:[[# @LINE - 4]]:5: the gradient of vectors needs a scalar, and it returns an array (3,) float64
 # CHECK-NEXT:     return x * 2
 # CHECK-NEXT:     ^~~~~~~~~~~~
-# CHECK-NEXT:   help: return a sum
+# CHECK-NEXT:   help: return a number, such as its sum
 refuse(Grad(vectors), np.ones(3))
 
 
