@@ -156,7 +156,7 @@ def test_refused() -> None:
         (two, "an exception must be raised with a single message"),
         (caused, "`raise ... from` this is not compiled"),
         (bare, "a raise without an exception is not compiled"),
-        (text, "a str is not iterable, and has no length"),
+        (text, "the length of text with run-time values, and iterating over it, are not compiled"),
     ):
         with pytest.raises(CompileError, match=message):
             mlirad.jit(function)(X)
