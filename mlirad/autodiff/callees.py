@@ -184,7 +184,7 @@ class Callees:
                 flowing = [
                     (i, o) for i, o in pairs if call.operands[i] in active.live and call.results[o] in active.live
                 ]
-                # A written array always has one cotangent: that of the array after the call, updated in place.
+                # A written array always has one cotangent: the one of the array after the call, updated in place.
                 flowing += [(i, r) for i, r in written.items() if (i, r) in pairs and any(i == j for j, _ in flowing)]
                 if all(i in ins and o in outs for i, o in flowing):
                     continue

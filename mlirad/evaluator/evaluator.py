@@ -60,7 +60,7 @@ def run(module: ModuleOp, name: str, *arguments: Value) -> tuple[Value, ...]:
 
 
 class Evaluator:
-    """Evaluates functions of one module. `executed` counts the ops that ran, by name. watch: is told what each gave."""
+    """Evaluates functions of one module. `executed` counts the ops that ran, by name. watch: observes them."""
 
     def __init__(self, module: ModuleOp, watch: Watch | None = None):
         self.module = module
@@ -125,7 +125,7 @@ class Evaluator:
         if self.watch is None or self.watch.enters(callee):
             return self.call(callee, operands)
         results = Evaluator(self.module).call(callee, operands)
-        own = [np.array(each)[()] for each in results]  # told apart from the operands, which may be among them
+        own = [np.array(each)[()] for each in results]  # other objects than the operands, which may be among them
         self.watch.ran(op, operands, own)
         return own
 

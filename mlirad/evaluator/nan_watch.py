@@ -71,7 +71,7 @@ class NanWatch(Watch):
                     self._known[id(result)] = (result, NanOrigin(op, tuple(operands)))
 
     def handed_on(self, value: Any, copy: Any) -> None:
-        """`copy` stands for `value` from now on."""
+        """`copy` replaces `value` from now on."""
         if value is not copy and (known := self._known.get(id(value))) is not None:
             self._known[id(copy)] = (copy, known[1])
 

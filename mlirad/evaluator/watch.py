@@ -1,4 +1,7 @@
-"""What is told of a run of the evaluator as it goes."""
+"""Observes a run of the evaluator, op by op.
+
+Reads: the ops that run, their operands and results. Writes: nothing. Leaves: what subclasses record.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from xdsl.ir import Block, Operation
 
 
 class Watch:
-    """Asked for nothing more, it looks on. Values are told apart by identity: it keeps alive those that it knows."""
+    """An observer that does nothing. Subclasses distinguish values by identity, so they keep alive those they know."""
 
     def started(self, function: func.FuncOp, values: Sequence[Any]) -> None:
         """The run is a call of this function with these values."""
@@ -26,7 +29,7 @@ class Watch:
         """An op without regions has been run, or a call that is not entered."""
 
     def handed_on(self, value: Any, copy: Any) -> None:
-        """`copy` stands for `value` from now on."""
+        """`copy` replaces `value` from now on."""
 
     def entered(self, op: Operation) -> None:
         """A loop or a branch begins."""

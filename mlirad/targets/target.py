@@ -184,7 +184,7 @@ class Target(ABC):
         """Everything besides the module that object code depends on: versions, host, options. Part of a cache's key."""
 
     def require(self, module: ModuleOp) -> None:
-        """Raise one TargetError that lists all problems in source order; its location is that of the first."""
+        """Raise one TargetError that lists all problems in source order, with the location of the first."""
         problems = self.check(module)
         if problems:
             raise TargetError.of_all(problems)

@@ -215,7 +215,7 @@ def _result_of_ifs(value: SSAValue, path: Sequence[Step]) -> SSAValue:
 
 
 def location_of(value: SSAValue) -> LocationAttr:
-    """The location of a value: that of its op, or of the op whose block has it as an argument."""
+    """The location of the op that computes a value, or whose block has it as an argument."""
     owner = value.owner
     if isinstance(owner, Block):
         parent = owner.parent_op()

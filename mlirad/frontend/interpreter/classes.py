@@ -54,19 +54,19 @@ def builtin_issubclass(context: Context, args: tuple[Value, ...], _kwargs: Keywo
         return Static(issubclass(kind, kinds))
 
 
-def _told_by(inspecting: Callable[[Any], Any]) -> None:
-    """The result of an inspect function about the arguments of a function written in Python."""
+def _compile_inspection(inspecting: Callable[[Any], Any]) -> None:
+    """Compile calls of an inspect function about the arguments of a function written in Python."""
 
     @interprets(inspecting)
-    def told(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    def inspected(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
         function = storage.static(context, args[0], "a function")
         if len(args) != 1 or not isinstance(function, FunctionType):
             raise context.refusal(f"inspect.{inspecting.__name__} is compiled only for functions written in Python")
         return outside_objects.object_value(context, inspecting(function), None)
 
 
-_told_by(inspect.signature)
-_told_by(inspect.getfullargspec)
+_compile_inspection(inspect.signature)
+_compile_inspection(inspect.getfullargspec)
 
 
 @interprets(type)

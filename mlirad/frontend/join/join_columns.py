@@ -137,7 +137,7 @@ class Columns:
 
 
 def hint_of(column: Column) -> str | None:
-    """The name of a column's values in dumps: that of one side, unless it is a constant."""
+    """The name of a column's values in dumps: the name on one side, unless that value is a constant."""
     values = (operand.value for operand in (column.left, column.right) if isinstance(operand, Expr))
     named = (value.name_hint for value in values if not is_constant(value))
     return next((hint for hint in named if hint is not None), None)

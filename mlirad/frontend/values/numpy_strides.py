@@ -60,7 +60,7 @@ def is_c_contiguous(view: View) -> bool:
 
 
 def elementwise(operands: Sequence[View]) -> Strides | None:
-    """The layout of an elementwise result: NumPy keeps that of the operands. None: C-contiguous."""
+    """The layout of an elementwise result: NumPy keeps the operands' layout. None: C-contiguous."""
     if all(is_c_contiguous(view) for view in operands):
         return None
     shapes = [view.shape for view in operands]

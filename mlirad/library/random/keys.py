@@ -152,7 +152,7 @@ def choice(key: Any, a: Any, shape: Shape = (), replace: bool = True, p: Any = N
 
 
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Any:
-    """Indices along an axis, with the probabilities softmax(logits). shape: that of the result, without this axis."""
+    """Indices along an axis, with the probabilities softmax(logits). shape: of the result, without this axis."""
     scores = np.moveaxis(np.asarray(logits), axis, -1)
     size = scores.shape[:-1] if shape is None else shape
     return np.argmax(scores + gumbel(key, (*size, scores.shape[-1])), axis=-1)

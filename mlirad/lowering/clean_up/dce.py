@@ -77,7 +77,7 @@ class _Marks:
     def is_root(self, op: Operation) -> bool:
         """Whether an op with effects is live by itself."""
         if is_terminator(op.__class__):
-            # The terminator of a region is live if the op around it is; that of a function always is.
+            # The terminator of a region is live if the op around it is; the terminator of a function always is.
             parent = op.parent_op()
             return parent is not None and parent.has_trait(IsolatedFromAbove)
         if isinstance(op, func.CallOp) and op.callee.string_value() in self.removable:

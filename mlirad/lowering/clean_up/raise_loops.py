@@ -148,7 +148,7 @@ def _raise(trips: IndependentTrips, *, is_derived: bool) -> str | None:
         return "one of its ops has no form for whole arrays"
     if is_derived and loops_around(loop.parent) and not all(map(_is_bounded, made.ops)):
         made.drop_all_references()
-        return "it runs again and again, and its number of trips, of which the tape may need arrays, has no bound"
+        return "it runs repeatedly, and the tape may need an array for all its trips, whose number has no bound"
     for op in ops_of(made):
         op.detach()
         loop.parent.insert_op_before(op, loop)

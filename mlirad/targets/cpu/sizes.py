@@ -138,7 +138,7 @@ class Sizes:
         place = from_location(op.location)
         if op.result not in self._loops and place is not None and place.lineno in self._lines:
             found = self.of(other, depth)
-            # The trip count of a loop that is cut into parts: its own name says more than that of its bound.
+            # The trip count of a loop that is cut into parts: its own name says more than the name of its bound.
             is_opaque = found.is_exact and len(found.high.terms) == 1 and _is_given(found.high)
             return Between.exactly(self.unknown("trips", op, op)) if is_opaque else _from_zero(found)
         return None if op.result in self._loops else _from_zero(self.of(other, depth))

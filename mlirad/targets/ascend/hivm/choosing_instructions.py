@@ -76,7 +76,7 @@ class VCmpOp(ElementwiseInstruction):
 
 @irdl_op_definition
 class VSelOp(WithScratch):
-    """The element of input 1 if the bit of input 0 is set, else that of input 2."""
+    """The element of input 1 where the bit of input 0 is set, the element of input 2 elsewhere."""
 
     name = "hivm.hir.vsel"
     ARITY: ClassVar[int] = 3

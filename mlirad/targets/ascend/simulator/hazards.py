@@ -109,7 +109,7 @@ class Owners:
     """The block that wrote each granule of a global buffer during one launch. Blocks run in any order, or in
     parallel."""
 
-    NOBODY, SEVERAL = 0, -(2**31)
+    NO_BLOCK, SEVERAL = 0, -(2**31)
 
     def __init__(self, shadow: Shadow):
         self.shadow = shadow
@@ -120,7 +120,7 @@ class Owners:
         around, scattered = self.shadow.where(view)
         where = around if scattered is None else scattered
         writer, mine = self.writer[where], block + 1
-        others = (writer != self.NOBODY) & (np.abs(writer) != mine)
+        others = (writer != self.NO_BLOCK) & (np.abs(writer) != mine)
         if access is Touch.ADD:
             others_adding = others & (writer < 0)
             self.refuse(others & ~others_adding, writer, view, access)
@@ -144,4 +144,4 @@ class Owners:
         """Raise a fault if another block writes bytes that this one has read; called when all blocks have run."""
         around, scattered = self.shadow.where(view)
         writer = self.writer[around if scattered is None else scattered]
-        self.refuse((writer != self.NOBODY) & (np.abs(writer) != block + 1), writer, view, Touch.READ)
+        self.refuse((writer != self.NO_BLOCK) & (np.abs(writer) != block + 1), writer, view, Touch.READ)

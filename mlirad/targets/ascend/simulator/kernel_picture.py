@@ -68,7 +68,9 @@ def picture(kernel: str, block: int, spans: Sequence[Span], capacity: int) -> st
         body.append(_text(20, y + 16, pipe.value.removeprefix("PIPE_")))
         body.append(f'<line x1="{MARGIN}" y1="{y + LANE - 2}" x2="{WIDTH - 20}" y2="{y + LANE - 2}" stroke="#ddd"/>')
         body += [
-            _box(MARGIN + span.start * scale, y + 2, (span.end - span.start) * scale, LANE - 6, pipe, _told(span))
+            _box(
+                MARGIN + span.start * scale, y + 2, (span.end - span.start) * scale, LANE - 6, pipe, _description(span)
+            )
             for span in spans
             if span.pipe is pipe
         ]
@@ -78,9 +80,11 @@ def picture(kernel: str, block: int, spans: Sequence[Span], capacity: int) -> st
     per_byte = MAP_HEIGHT / used
     for low, high, start, stop, span in held:
         y = top + MAP_HEIGHT - high * per_byte
-        told = f"[{low}, {high}) until cycle {stop:,.0f}\n{_told(span)}"
+        description = f"[{low}, {high}) until cycle {stop:,.0f}\n{_description(span)}"
         body.append(
-            _box(MARGIN + start * scale, y, (stop - start) * scale, (high - low) * per_byte, span.pipe, told, 0.45)
+            _box(
+                MARGIN + start * scale, y, (stop - start) * scale, (high - low) * per_byte, span.pipe, description, 0.45
+            )
         )
     frame = f'<rect x="{MARGIN}" y="{top}" width="{WIDTH - MARGIN - 20}" height="{MAP_HEIGHT}"'
     body.append(f'{frame} fill="none" stroke="#999"/>')
@@ -92,7 +96,7 @@ def picture(kernel: str, block: int, spans: Sequence[Span], capacity: int) -> st
     return "\n".join([f'{opening} font-family="sans-serif" font-size="12">', *body, "</svg>\n"])
 
 
-def _told(span: Span) -> str:
+def _description(span: Span) -> str:
     place = from_location(span.op.location)
     source = "" if place is None else f"\n{place}: {(place.source_line() or '').strip()}"
     return f"{span.op.name}, cycles {span.start:,.0f} to {span.end:,.0f}, {span.bytes:,} bytes{source}"
@@ -102,7 +106,7 @@ def _text(x: float, y: float, text: str, size: int = 12) -> str:
     return f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}">{escape(text)}</text>'
 
 
-def _box(x: float, y: float, width: float, height: float, pipe: Pipe, told: str, opacity: float = 0.9) -> str:
+def _box(x: float, y: float, width: float, height: float, pipe: Pipe, description: str, opacity: float = 0.9) -> str:
     shape = f'x="{x:.2f}" y="{y:.2f}" width="{max(width, 0.5):.2f}" height="{max(height, 0.5):.2f}"'
     colour = f'fill="{_COLOURS[pipe]}" fill-opacity="{opacity}" stroke="white" stroke-width="0.5"'
-    return f"<rect {shape} {colour}><title>{escape(told)}</title></rect>"
+    return f"<rect {shape} {colour}><title>{escape(description)}</title></rect>"

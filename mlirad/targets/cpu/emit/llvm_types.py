@@ -112,7 +112,7 @@ def byte_size(type: Attribute) -> int:
 
 @once
 def alignment(type: Attribute) -> int:
-    """The alignment of an element in memory: a complex number has that of its parts, as in NumPy."""
+    """The alignment of an element in memory: a complex number is aligned like its parts, as in NumPy."""
     return byte_size(type.element_type) if isinstance(type, ComplexType) else byte_size(type)
 
 
