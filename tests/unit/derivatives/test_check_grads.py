@@ -29,6 +29,28 @@ def test_right_derivatives_pass() -> None:
     mlirad.check_grads(mlirad.vmap(lambda a: a**3), (X,), modes=["fwd"], order=2)
 
 
+def test_tolerances_the_step_and_the_seed_are_used() -> None:
+    nearly = mlirad.custom_jvp(lambda x: x * x)
+    nearly.defjvps(lambda t, out, x: 2.001 * x * t)
+    options: tuple[dict[str, Any], ...] = ({"rtol": 0.01}, {"atol": 0.1})
+    for each in options:
+        mlirad.check_grads(nearly, (3.0,), order=1, **each)
+    with pytest.raises(AssertionError, match="order 1"):
+        mlirad.check_grads(nearly, (3.0,), order=1)
+    with pytest.raises(AssertionError, match="order 1"):  # a long step makes the differences wrong
+        mlirad.check_grads(np.exp, (0.0,), order=1, eps=0.5)
+    steps: list[set[float]] = [set(), set()]
+    for seed, seen in enumerate(steps):
+
+        def watched(x: Any, seen: set[float] = seen) -> Any:
+            seen.add(float(x)) if isinstance(x, float) else None
+            return x * 1.0
+
+        with mlirad.disable_jit():
+            mlirad.check_grads(watched, (1.0,), order=1, modes="fwd", seed=seed)
+    assert steps[0] and steps[1] and steps[0] != steps[1]
+
+
 @pytest.mark.parametrize("mode", ["fwd", "rev"])
 def test_wrong_derivatives_are_found(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLIRAD_CACHE", "0")

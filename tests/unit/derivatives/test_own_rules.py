@@ -278,7 +278,7 @@ def remembering(x, g):
         (other_result, lambda x, g: (x,), r"an array \(3,\) float64 where the function returns a NumPy float64"),
         (kept, other_shape, r"where its argument 0 is an array \(3,\)"),
         (kept, other_dtype, "returns float32 where its argument 0 is float64"),
-        (kept, other_structure, "for 1 arguments"),
+        (kept, other_structure, "for 1 argument"),
         (kept, raising, "always raises"),
         (kept, remembering, "change"),
     ],
@@ -378,3 +378,16 @@ def test_rules_are_registered_for_functions_that_are_there(registry) -> None:
     assert mlirad.jit(mlirad.grad(power))(3.0) == 300.0 and mlirad.hessian(power)(3.0) == 100.0
     with pytest.raises(TypeError, match="either jvp=, a rule, or vjp="):
         mlirad.register_derivative(power)
+
+
+def test_a_registered_rule_takes_undifferentiated_arguments_first(registry) -> None:
+    def applied(f, x):
+        return f(x)
+
+    def rule(f, primals, tangents):
+        (x,), (t,) = primals, tangents
+        return f(x), 10.0 * f(x) * t
+
+    mlirad.register_derivative(applied, jvp=rule, nondiff_argnums=(0,))
+    assert mlirad.grad(lambda x: applied(lambda y: y * y, x))(3.0) == 90.0
+    assert mlirad.grad(lambda x: applied(np.cos, x))(0.0) == 10.0
