@@ -28,7 +28,6 @@ _OF_OTHER_ARRAYS = {
     "at": "write into a copy: y = x.copy(), then y[i] = v",
     "backward": "mlirad.grad(f)(x) gives the gradient",
     "block_until_ready": "leave it out: results are complete when a call returns",
-    "cpu": "leave it out: an array is in the memory of the processor",
     "detach": "mlirad.stop_gradient(x)",
     "double": "x.astype(np.float64)",
     "expand": "np.broadcast_to(x, shape)",
