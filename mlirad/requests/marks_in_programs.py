@@ -18,6 +18,11 @@ def stop_gradient(x: X) -> X:
     return tree.map(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, x)
 
 
+def compiled_anyway(function: X) -> X:
+    """`mlirad.jit` inside a compiled function: the function itself, which is compiled with the code around it."""
+    return function
+
+
 def checkpointed(loop: X, how: str | int) -> X:
     """`loop` itself. Its reverse sweep keeps only a few states and runs the trips again from them.
 

@@ -64,7 +64,7 @@ class Request:
         return f"{self.__name__}, a transform of {name_of(self.transformed)}."
 
 
-def standing_for(transform: Any, request: Callable[..., Request]) -> None:
+def standing_for(transform: Any, request: Callable[..., Any]) -> None:
     """Mark a transform: a kernel that uses it makes the request `request(function, ...)`."""
     transform.__mlirad_transform__ = transform, request
 
@@ -73,7 +73,7 @@ _PLAIN = frozenset({FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum)})
 """Classes of functions whose attributes are found without running code of the user."""
 
 
-def transform_of(function: Any) -> Callable[..., Request] | None:
+def transform_of(function: Any) -> Callable[..., Any] | None:
     """The request that a transform makes; None for other objects."""
     if isinstance(function, type) and issubclass(function, Request):
         return function

@@ -51,7 +51,8 @@ def _number(x: Any) -> Traced:
 def _number_of_any_kind(x: Any) -> Traced:
     value = as_traced(x)
     if value.ndim:
-        raise DTypeError("only 0-dimensional arrays can be converted to Python scalars")
+        hint = "functions of NumPy take arrays, those of Python and math take numbers: np.sin(x), x.astype(float)"
+        raise DTypeError("only 0-dimensional arrays can be converted to Python scalars", hint=hint)
     return value
 
 

@@ -11,6 +11,7 @@ from mlirad.jit.kernel import Kernel, kernel_for
 from mlirad.jit.transforms.argument_options import check_donated, named_arguments, of_parameters
 from mlirad.library.lifted import Lifted
 from mlirad.options import OWN_OPTIONS, Options
+from mlirad.requests.marks_in_programs import compiled_anyway
 from mlirad.requests.python_functions import plain
 from mlirad.requests.request import Request, is_own_wrapper, standing_for
 from mlirad.signature import StaticLeaf
@@ -65,6 +66,9 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         return lambda each: jit(each, **options)
     bare = plain(checked_callable(function))
     return kernel_for(bare, of_parameters("jit", bare, _named(jit, options), made))
+
+
+standing_for(jit, compiled_anyway)
 
 
 def options_of(caller: Callable[..., Any], given: dict[str, Any], function: Callable[..., Any]) -> Options:

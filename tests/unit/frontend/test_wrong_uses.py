@@ -10,6 +10,7 @@ from __future__ import annotations
 import array
 import collections
 import json
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -100,6 +101,8 @@ def cotangent_of_a_part():
         (lambda: mlirad.jit(lambda x: x + random.random())(1.0), ["random.random is not"]),
         (lambda: mlirad.jit(lambda x: collections.Counter([1])[1] * x)(1.0), ["collections.Counter is not"]),
         (lambda: mlirad.jit(lambda x: json.dumps([1]))(1.0), ["json.dumps is not supported", "call it outside"]),
+        (lambda: mlirad.jit(lambda x: math.sin(x))(X), ["only 0-dimensional arrays", "np.sin(x)"]),
+        (lambda: mlirad.jit(lambda x: mlirad.jit(scaled, parallel=True)(x, x))(X), ["takes only a function", "leave"]),
         (lambda: mlirad.jit(sum)({1.0, 2.0}), ["iterating over a set", "sorted(...)"]),
         (lambda: mlirad.jit(sum)(v for v in X), ["an iterator (generator)", "make a list of it"]),
     ],
@@ -110,6 +113,22 @@ def test_the_error_says_what_to_write(call: Callable[[], Any], parts: list[str])
     text = str(caught.value)
     for part in parts:
         assert part in text
+
+
+def test_jit_inside_a_kernel_is_the_function_itself() -> None:
+    doubled = mlirad.jit(lambda x: 2.0 * x)
+
+    def outer(x):
+        @mlirad.jit
+        def cubed(t):
+            return t * t * t
+
+        return (
+            np.sum(mlirad.jit(np.sin)(x) * cubed(x)) + mlirad.jit(doubled)(x[0]) + mlirad.jit(lambda t: t + x[1])(1.0)
+        )
+
+    assert mlirad.jit(outer)(X) == pytest.approx(outer(X))
+    mlirad.check_grads(outer, (X,), order=1)
 
 
 def test_errors_about_a_function_point_to_its_definition() -> None:

@@ -49,7 +49,7 @@ from mlirad.requests.kinds_of_derivatives import (
     Vjp,
 )
 from mlirad.requests.lanes_and_parts import Accumulate, Checkpoint, Vmap
-from mlirad.requests.marks_in_programs import stop_gradient
+from mlirad.requests.marks_in_programs import compiled_anyway, stop_gradient
 
 _OPTIONS = ("argnums", "has_aux", "grad_position", "argnames")
 """The options of `grad` and similar, without the options of compilations."""
@@ -57,6 +57,11 @@ _OPTIONS = ("argnums", "has_aux", "grad_position", "argnames")
 
 def make_transformed(context: Context, transform: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     """`mlirad.grad(h, ...)` and similar inside a function: `transform` is the class of request, or creates one."""
+    if transform is compiled_anyway:
+        if kwargs or not args:
+            hint = "leave the options out here, and give them to the function that is compiled"
+            raise context.refusal("mlirad.jit inside a compiled function takes only a function", hint)
+        return args[0]
     if not args:
         raise DTypeError("a transform needs the function that it transforms", context.location)
     if transform is Sparse or "sparsity" in kwargs:
