@@ -5,7 +5,6 @@ Reads: a function, and arguments. Writes: nothing. Leaves: a `Dependence`.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from mlirad.explaining.pictures.dot_matrix import dot_matrix
 from mlirad.jit.kernel import kernel_for
 from mlirad.options import Options
 from mlirad.requests.kinds_of_derivatives import Paths
-from mlirad.requests.python_functions import name_of, plain
+from mlirad.requests.python_functions import name_of, plain, require_arguments
 
 _SHOWN = 60
 """Matrices with more rows or columns are printed as counts."""
@@ -85,8 +84,7 @@ def dependence(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Depen
     no answer for all of them.
     """
     function = plain(function)
-    with contextlib.suppress(ValueError):  # raised if the parameters are not known
-        inspect.signature(function).bind(*args, **kwargs)
+    require_arguments(function, args, kwargs)
     leaves, structure = tree.flatten(copy.deepcopy((args, kwargs)))
     seeds = [np.zeros_like(leaf)[()] for leaf in leaves]
     floats = [number for number, leaf in enumerate(leaves) if np.asarray(leaf).dtype.kind == "f"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -47,3 +49,13 @@ def copied(function: FunctionType) -> FunctionType:
 
 def name_of(function: Any) -> str:
     return getattr(plain(function), "__name__", type(function).__name__)
+
+
+def require_arguments(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> None:
+    """Raises TypeError, with the function's name, for arguments that it does not take."""
+    try:
+        inspect.signature(function).bind(*args, **(kwargs or {}))
+    except TypeError as error:
+        raise TypeError(f"{name_of(function)}(): {error}") from None
+    except ValueError:
+        pass  # a function written in C may have no signature

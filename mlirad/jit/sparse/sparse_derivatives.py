@@ -16,7 +16,7 @@ from mlirad.jit.sparse.colouring import column_colours, star_colours
 from mlirad.options import Options
 from mlirad.requests.kinds_of_derivatives import Grad, Jvp, Paths
 from mlirad.requests.lanes_and_parts import Vmap
-from mlirad.requests.python_functions import name_of
+from mlirad.requests.python_functions import name_of, require_arguments
 
 FIND = "find"
 """The value of `sparsity=` for a pattern that is found in the program."""
@@ -61,6 +61,7 @@ class SparseDerivative:
         if sparsity is None or (isinstance(sparsity, str) and sparsity != FIND):
             raise ValueError(f"sparsity is {FIND!r} or a pattern (a sparse matrix, a 2-d array), not {sparsity!r}")
         self._argnum, self._sparsity, self._is_hessian = argnum, sparsity, is_hessian
+        self._function = function
         self._of_paths, self._of_sums = _kernels(function, argnum, is_hessian, options)
         self._plans: dict[Hashable, Plan] = {}
 
@@ -88,6 +89,7 @@ class SparseDerivative:
 
     def _parts(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], np.ndarray, tuple[Any, ...]]:
         """The arguments before the array, the array, and those after it."""
+        require_arguments(self._function, args)
         count, number = len(args), self._argnum
         if not -count <= number < count:
             raise TypeError(f"argnums={number} of {self._name}, which is called with {count} arguments")
