@@ -147,6 +147,20 @@ def test_it_stands_at_the_head_of_a_loop() -> None:
         mlirad.grad(f)(1.0)
 
 
+def test_a_while_over_values_of_different_types_is_unrolled() -> None:
+    def f(x: Any) -> Any:
+        parts, total, k = (x, 2.0, x[:2]), 0.0, 0
+        while mlirad.checkpointed(k < len(parts), "sqrt"):
+            total = total + np.sum(parts[k] * parts[k])
+            k += 1
+        return total
+
+    x = np.array([1.0, 2.0, 3.0])
+    value, gradient = mlirad.value_and_grad(f)(x)
+    assert value == f(x) == 23.0
+    np.testing.assert_allclose(gradient, [4.0, 8.0, 6.0])
+
+
 # --- the schedule -----------------------------------------------------------------------------------------------
 
 

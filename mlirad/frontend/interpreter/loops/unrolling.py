@@ -5,7 +5,6 @@ Reads: ast and the state. Writes: the body, once for each iteration. Leaves: an 
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -139,9 +138,9 @@ def is_another(context: Context, loop: Loop, trip: int, reason: Reason) -> bool:
     if loop.length is not None:
         assert isinstance(loop.length, int)
         return trip < loop.length
-    assert isinstance(loop.node, ast.While)
-    with context.at(loop.node.test):
-        truth = conditions.condition(context, loop.node.test)
+    assert loop.test is not None
+    with context.at(loop.test):
+        truth = conditions.condition(context, loop.test)
         if isinstance(truth, Traced):
             error = reason.unless_known(truth.origins, "the condition of this loop")
             if type(error) is NeedStatic and (DATA in truth.origins or not truth.origins):
