@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
+from scipy import special
 
 import mlirad
 from mlirad import nn
@@ -595,6 +596,13 @@ def test_places_among_numbers_that_are_not_sorted_are_in_the_array(length: int) 
         traced = mlirad.jit(lambda a, v, n, side=side: np.searchsorted(a[:n], v, side))(a, v, length)
         assert all(np.all((places >= 0) & (places <= length)) for places in (known, traced))
     assert np.isfinite(mlirad.jit(np.interp)(v[:40], a, np.arange(float(length)))).all()
+
+
+@row("`special.ive(n, x)`")
+def test_scaled_bessel_functions_of_large_numbers_have_values() -> None:
+    x = np.array([2.0**32, 1e30, np.inf])
+    found = mlirad.jit(lambda x: special.ive(2, x))(x)
+    np.testing.assert_allclose(found, 1.0 / np.sqrt(2.0 * np.pi * x), rtol=1e-8)  # DLMF 10.40.1
 
 
 @row("`np.partition`")
