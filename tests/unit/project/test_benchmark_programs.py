@@ -1,5 +1,5 @@
-"""The programs of `growth.py`, `peers.py` and `ratios.py`: our gradient is the adjoint written by hand for Numba, and
-loops copy arrays for known purposes only."""
+"""The programs of `growth.py`, `peers.py` and `ratios.py`: our gradient is the adjoint written by hand for Numba, loops
+copy arrays for known purposes only, and a value beside its gradient takes no array more."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ HELD_TOO = {"programs.vadv": 1, "workloads.hdiff": 3, "workloads.lenet": 7, "upw
 """Copies inside loops for another purpose than the tape, elements that are overwritten, or registers. `vadv` puts what
 it computes into a slice, and also reads it afterwards. Gradients of `hdiff` and `upwind` put sums into the slice that
 they belong to. Images of `lenet` are put into larger ones, with a border of zeros, and taken apart for pooling."""
+LARGE = (
+    "programs.vadv",
+    *(f"workloads.{name}" for name in ("attention", "cross_entropy", "hdiff", "k_means", "mixture", "wide_mixture")),
+)
+"""Programs whose value is a sum over an array that the gradient does not store, or stores in parts."""
 ORDINARY = ("wave", "upwind", "conjugate_gradients", "binomial_tree", "walks", "descent")
 """Programs of `ordinary_loops.py` whose loops are over arrays."""
 
@@ -78,6 +83,18 @@ def test_ordinary_loops_copy_for_known_purposes(name: str, monkeypatch: pytest.M
     arguments = program.arguments(program.sizes[0])
     assert others(counted(mlirad.jit(program.loss), arguments)) == 0
     assert others(counted(mlirad.grad(program.loss, program.argnums), arguments)) == HELD_TOO.get(name, 0)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_value_beside_its_gradient_takes_no_array_more(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some numbers more, but nothing that grows with the arguments."""
+    program = program_of(name, monkeypatch)
+    arguments = program.arguments(program.SIZES[-1])
+    alone, both = (
+        take(program.loss, program.ARGNUMS).lower(*arguments).memory().total
+        for take in (mlirad.grad, mlirad.value_and_grad)
+    )
+    assert alone.static and both.static and both.static <= 1.01 * alone.static + 1024
 
 
 def test_copies_have_purposes() -> None:
