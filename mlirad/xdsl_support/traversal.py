@@ -17,10 +17,10 @@ _Op = TypeVar("_Op", bound=Operation)
 def ops_of(block: Block) -> list[Operation]:
     """The ops of a block, in their order, without the ops in their regions."""
     found: list[Operation] = []
-    op = block.first_op
+    op = block._first_op  # the fields: this is called for every op, and xDSL's views and properties take twice as long
     while op is not None:
         found.append(op)
-        op = op.next_op
+        op = op._next_op
     return found
 
 
@@ -57,10 +57,12 @@ def _is_of(kind: type[Operation], base: type[Operation]) -> bool:
 
 def _collect(op: Operation, found: list[Operation]) -> None:
     for region in op.regions:
-        for block in region.blocks:
-            inner = block.first_op
+        block = region._first_block
+        while block is not None:
+            inner = block._first_op
             while inner is not None:
                 found.append(inner)
                 if inner.regions:
                     _collect(inner, found)
-                inner = inner.next_op
+                inner = inner._next_op
+            block = block._next_block
