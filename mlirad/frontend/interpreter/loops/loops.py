@@ -23,7 +23,7 @@ from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.program.scope import Names
 from mlirad.frontend.values.poison import Poison, PoisonUsed
 from mlirad.frontend.values.traced import NeedStatic
-from mlirad.frontend.values.values import Lazy, Static, Value, bare
+from mlirad.frontend.values.values import Lazy, Object, Static, Value, bare
 from mlirad.requests import marks_in_programs
 from mlirad.requests.marks_in_programs import require_checkpointing
 
@@ -50,7 +50,15 @@ def for_statement(context: Context, node: ast.For, after: Names) -> Outcome:
     def bind(index: Value) -> None:
         assigning.assign(context, node.target, iteration.element(context, context.state.temps[position], index))
 
-    return loop(context, Loop(node, key_of(context, node), bind, length, checkpoint=checkpoint), after)
+    def require_unchanged() -> None:
+        if iteration.length_of(context, context.state.temps[position]) != length:
+            with context.at(node.iter):
+                hint = "iterate over a copy: list(...)"
+                raise context.refusal("this loop changes the length of the list or dict that it iterates over", hint)
+
+    may_change = isinstance(context.top(), Object | Lazy) and isinstance(length, int)
+    made = Loop(node, key_of(context, node), bind, length, None, checkpoint, require_unchanged if may_change else None)
+    return loop(context, made, after)
 
 
 @runs(ast.While)

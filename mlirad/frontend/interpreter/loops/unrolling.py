@@ -137,6 +137,8 @@ def followed(context: Context, outcome: Outcome, others: Callable[[], Outcome]) 
 def is_another(context: Context, loop: Loop, trip: int, reason: Reason) -> bool:
     if loop.length is not None:
         assert isinstance(loop.length, int)
+        if loop.require_unchanged is not None:
+            loop.require_unchanged()
         return trip < loop.length
     assert loop.test is not None
     with context.at(loop.test):

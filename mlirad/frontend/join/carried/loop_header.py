@@ -35,7 +35,7 @@ INDEX = "index"
 class Loop:
     """A loop about to run. key: identifies the loop on this path of calls. bind: binds a for's target to the element of
     a number; length: the number of elements. test: a while's condition. checkpoint: how reverse mode keeps its states,
-    if given."""
+    if given. require_unchanged: refuses a list or dict whose length the body has changed."""
 
     node: ast.For | ast.While
     key: Hashable
@@ -43,6 +43,7 @@ class Loop:
     length: int | Traced | None = None
     test: ast.expr | None = None
     checkpoint: str | int | None = None
+    require_unchanged: Callable[[], None] | None = None
 
     @property
     def leaves(self) -> bool:
