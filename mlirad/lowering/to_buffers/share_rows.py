@@ -225,8 +225,8 @@ class _Blocks:
         sums: dict[SSAValue, SSAValue],
         strip: SSAValue | None = None,
     ) -> None:
-        """The blocks from one up to another. each: the blocks of a strip. place, sums: see `_nests`. strip: that of all
-        these blocks."""
+        """The blocks from one up to another. each: the blocks of a strip. place, sums: see `_nests`. strip: the one
+        that has all these blocks, if they share a strip."""
         body = Block(arg_types=[IndexType()])
         insert(scf.ForOp(first, end, index(1), [], Region(body)))
         with emitting(InsertPoint.at_end(body), current_location()):

@@ -146,12 +146,8 @@ class NestGroup:
             return False  # lanes hold partial results of only some of them
         layouts = [each.layout for each in (*self.nests, nest)]
         last = nest.sizes[-1]
-        if (
-            len(nest.sizes) > 1
-            and isinstance(last, int)
-            and last < _LONG
-            and any(each != layouts[0] for each in layouts)
-        ):
+        is_short = len(nest.sizes) > 1 and isinstance(last, int) and last < _LONG
+        if is_short and any(each != layouts[0] for each in layouts):
             return False
         if not self._has_all_loops((*self.nests, nest)):
             return False

@@ -169,8 +169,8 @@ def _has_masks(element: Attribute) -> bool:
 
 def _vector_dimension(nest: Nest, body: Body, schedule: Schedule) -> int | None:
     """The best dimension to fill vectors along: without gathers and scatters, then long, then not reduced, then
-    innermost. Only functions pay for lanes that are read or written one by one; shuffled vectors pay always, but for
-    reads of nests that reduce."""
+    innermost. Only functions pay for lanes that are read or written one by one; shuffled vectors always pay, except
+    in reads of nests that reduce."""
     best: tuple[tuple[int, ...], int] | None = None
     for rank, d in enumerate(schedule.order):
         if d in schedule.reduced and None in schedule.combiners:
